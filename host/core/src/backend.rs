@@ -1,0 +1,107 @@
+//! What a backend does, seen from the host: a mirror of `wit/backend.wit`.
+//!
+//! The runtime implements `Backend` with a component; tests of history and recovery
+//! use a fake. Everything a call may need is lent with it (`Call`); nothing is global.
+
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use crate::report::Report;
+use crate::store::{Store, Writer};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// One named piece of a snapshot. Names are the backend's own.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Part {
+    /// The backend's name for it.
+    pub name: String,
+    /// What it holds.
+    pub content: Key,
+}
+
+/// One piece of state in a backend's care, with its settings as they are frozen in
+/// a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Target {
+    /// Unique in the project.
+    pub name: String,
+    /// The backend's name.
+    pub backend: String,
+    /// Settings in their text form; a list is joined by newlines.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// A request to stop that every long loop of the host looks at.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks everything that holds this token to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// `Cancelled` when somebody asked.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() {
+            return Err(Error::new(Kind::Cancelled, "stopped as asked"));
+        }
+        Ok(())
+    }
+}
+
+/// What one call is about and may use. Cheap to clone.
+#[derive(Clone)]
+pub struct Call {
+    /// The project's root: relative settings of kind dir and file start here.
+    pub root: PathBuf,
+    /// The target that the call is about.
+    pub target: Arc<Target>,
+    /// Where stored objects are read from.
+    pub store: Arc<Store>,
+    /// Where captured objects go; none for a restore.
+    pub writer: Option<Arc<Writer>>,
+    /// The parts that a restore will write next, when the capture is the one before
+    /// a restore: whatever those cover must be captured, whatever today's rules say.
+    pub cover: Arc<Vec<Part>>,
+    /// Subjects (paths inside the target) to which the user narrowed this call; empty: all.
+    pub only: Arc<Vec<Vec<u8>>>,
+    /// Who is told what is going on.
+    pub report: Arc<dyn Report>,
+    /// Looked at by every long loop.
+    pub cancel: Cancel,
+}
+
+/// One kind of state that can be captured and put back.
+pub trait Backend: Send + Sync {
+    /// Stores the target's state and leaves it as it was. `previous` is the last
+    /// snapshot's parts: an unchanged piece may be returned as it is.
+    ///
+    /// # Errors
+    /// Whatever kept the state from being captured whole; nothing is kept then.
+    fn snapshot(&self, call: &Call, previous: &[Part]) -> Result<Vec<Part>>;
+
+    /// Makes the target's state the stored one. `current` is what was captured just
+    /// before: what is no longer as in it is left alone and reported as refused.
+    /// Idempotent: a second call completes a first that was cut short.
+    ///
+    /// # Errors
+    /// Whatever kept the state from being restored; refusals are reported instead.
+    fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()>;
+}
+
+/// Finds backends by name.
+pub trait Backends {
+    /// The backend that is called `name`.
+    ///
+    /// # Errors
+    /// `NotFound` with the nearest name, or what kept it from being made ready.
+    fn get(&self, name: &str) -> Result<Arc<dyn Backend>>;
+}

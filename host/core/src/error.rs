@@ -1,0 +1,180 @@
+//! What went wrong, for a program (`Kind`) and for a person (a sentence and a hint).
+//!
+//! Invariant: `message` is one sentence, lower case, without a trailing period; it
+//! says what failed and why in words, never a bare error number. `hint` says what
+//! the user can do. The command line turns `Kind` into an exit code in one place.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// The result of everything in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of failure it is; the same words as `error-kind` in the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// What was asked for is not there.
+    NotFound,
+    /// Not permitted, by the system or because the user has not granted it.
+    Denied,
+    /// In use; worth a retry.
+    Busy,
+    /// What is there is not what was captured.
+    Changed,
+    /// What was stored does not fit what is there, or is of a newer version.
+    Incompatible,
+    /// What was read is not what was written.
+    Corrupt,
+    /// The user's input makes no sense.
+    Invalid,
+    /// The user asked to stop.
+    Cancelled,
+    /// The disk is full, or would be.
+    NoSpace,
+    /// Anything else.
+    Other,
+}
+
+/// A failure: kind, sentence, hint.
+#[derive(Debug, Clone)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// The same error with what the user can do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error, said in a wider context: "`doing`: message".
+    #[must_use]
+    pub fn context(mut self, doing: impl fmt::Display) -> Self {
+        self.message = format!("{doing}: {}", self.message);
+        self
+    }
+
+    /// A failed system call: `doing` is what was attempted ("could not read"), on `path`.
+    pub fn io(error: impl Into<io::Error>, doing: &str, path: impl AsRef<Path>) -> Self {
+        let error = error.into();
+        let (kind, why) = explain(&error);
+        Self::new(kind, format!("{doing} {}: {why}", show(path.as_ref())))
+    }
+
+    /// What is stored is damaged: `what` names it and says how.
+    pub fn corrupt(what: impl Into<String>) -> Self {
+        Self::new(Kind::Corrupt, what)
+    }
+
+    /// For programs.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// For people: the sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// For people: what to do, when there is something.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A path as it is shown to people: quoted and escaped only when it holds something
+/// that a terminal would not show as it is.
+pub fn show(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    show_bytes(path.as_os_str().as_bytes())
+}
+
+/// Like [`show`], for a name that is bytes.
+pub fn show_bytes(name: &[u8]) -> String {
+    match std::str::from_utf8(name) {
+        Ok(text)
+            if !text.is_empty()
+                && !text.chars().any(char::is_control)
+                && !text.starts_with(' ')
+                && !text.ends_with(' ')
+                && !text.contains(['"', '\\']) =>
+        {
+            text.to_owned()
+        }
+        _ => format!("\"{}\"", name.escape_ascii()),
+    }
+}
+
+fn explain(error: &io::Error) -> (Kind, String) {
+    use io::ErrorKind as E;
+    let known = match error.kind() {
+        E::NotFound => (Kind::NotFound, "no such file or directory"),
+        E::PermissionDenied => (Kind::Denied, "permission denied"),
+        E::StorageFull | E::QuotaExceeded | E::FileTooLarge => (Kind::NoSpace, "no space left on the disk"),
+        E::ReadOnlyFilesystem => (Kind::Denied, "the file system is read-only"),
+        E::NotADirectory => (Kind::Invalid, "not a directory"),
+        E::IsADirectory => (Kind::Invalid, "it is a directory"),
+        E::AlreadyExists => (Kind::Other, "it exists already"),
+        E::DirectoryNotEmpty => (Kind::Other, "the directory is not empty"),
+        E::ResourceBusy | E::ExecutableFileBusy => (Kind::Busy, "it is in use"),
+        E::CrossesDevices => (Kind::Other, "it lies on another file system"),
+        E::InvalidFilename => (Kind::Invalid, "the name is too long or not valid here"),
+        E::StaleNetworkFileHandle => (Kind::Other, "the network file system no longer knows it"),
+        E::Interrupted => (Kind::Cancelled, "interrupted"),
+        E::UnexpectedEof => (Kind::Corrupt, "it ends too early"),
+        _ => return (Kind::Other, words(error)),
+    };
+    (known.0, known.1.to_owned())
+}
+
+/// The system's own words, without the number that the standard library appends.
+fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "unknown reason".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_io_error_is_a_sentence_without_a_number() {
+        let error = Error::io(io::Error::from_raw_os_error(13), "could not read", "/etc/shadow");
+        assert_eq!(error.to_string(), "could not read /etc/shadow: permission denied");
+        assert_eq!(error.kind(), Kind::Denied);
+        let odd = Error::io(io::Error::from_raw_os_error(5), "could not read", "disk");
+        assert_eq!(odd.to_string(), "could not read disk: input/output error");
+    }
+
+    #[test]
+    fn names_that_a_terminal_would_hide_are_escaped() {
+        assert_eq!(show_bytes(b"src/main.rs"), "src/main.rs");
+        assert_eq!(show_bytes("日本".as_bytes()), "日本");
+        assert_eq!(show_bytes(b"a\nb"), "\"a\\nb\"");
+        assert_eq!(show_bytes(b"\xfe"), "\"\\xfe\"");
+        assert_eq!(show_bytes(b" x"), "\" x\"");
+    }
+}

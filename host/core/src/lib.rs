@@ -1,0 +1,17 @@
+//! snapback's core: objects, packs, trees, history. Synchronous and silent.
+//!
+//! Rooms: `disk` (the one door to the file system), `object` (keys and bytes),
+//! `store` (packs and index), `tree` (directories), `backend` (what the runtime
+//! implements), `journal`, `timeline` and `session` (history), `project`
+//! (snapback.toml and the root). Knows nothing of WebAssembly, of a command line or
+//! of the environment; never prints.
+
+pub mod backend;
+pub mod disk;
+pub mod error;
+pub mod object;
+pub mod report;
+pub mod store;
+pub mod tree;
+
+pub use error::{Error, Kind, Result};

@@ -1,0 +1,37 @@
+//! Telling somebody what is going on. The library never prints; it calls this.
+
+/// Receives what a call tells. All methods may be called from several threads.
+pub trait Report: Send + Sync {
+    /// A message of a backend: `level` is debug, info or warn.
+    fn log(&self, target: &str, level: &str, message: &str) {
+        let _ = (target, level, message);
+    }
+
+    /// Part of the target is not in this snapshot.
+    fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
+        let _ = (target, subject, reason);
+    }
+
+    /// Part of the target was not restored.
+    fn refused(&self, target: &str, subject: &[u8], reason: &str) {
+        let _ = (target, subject, reason);
+    }
+
+    /// Work began that may take long; `unit` is "bytes" or "items".
+    fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
+        let _ = (title, total, unit);
+    }
+
+    /// The work that began last went on by `by`.
+    fn advance(&self, by: u64) {
+        let _ = by;
+    }
+
+    /// The work that began last has ended.
+    fn end(&self) {}
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Report for Silent {}

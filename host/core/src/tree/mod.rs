@@ -1,0 +1,4 @@
+//! Directories: what an entry is, how they are captured, compared and put back.
+
+pub mod node;
+pub mod root;
