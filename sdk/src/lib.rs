@@ -1,1 +1,149 @@
-//! placeholder
+//! Write a snapback backend in one file.
+//!
+//! A backend is a type that implements [`Backend`], a manifest, and one macro. Built
+//! for `wasm32-unknown-unknown` and made a component (`cargo guests` does both for
+//! the ones in this repository), it is one file that snapback can run.
+//!
+//! ```
+//! use snapback_sdk::{Backend, Part, Reader, Result, Target, Writer};
+//! use std::io::{Read, Write};
+//!
+//! struct Greeting;
+//!
+//! impl Backend for Greeting {
+//!     const MANIFEST: &'static str = r#"
+//!         name = "greeting"
+//!         version = "0.1.0"
+//!         summary = "Remembers whom to greet"
+//!
+//!         [[setting]]
+//!         key = "whom"
+//!         kind = "text"
+//!         default = "world"
+//!         help = "who is greeted"
+//!     "#;
+//!
+//!     fn snapshot(target: &Target, _previous: Vec<Part>) -> Result<Vec<Part>> {
+//!         let mut writer = Writer::new()?;
+//!         writer.write_all(target.setting("whom").unwrap_or_default().as_bytes())?;
+//!         Ok(vec![Part { name: "whom".into(), content: writer.finish()? }])
+//!     }
+//!
+//!     fn restore(_target: &Target, parts: Vec<Part>, _current: Vec<Part>) -> Result<()> {
+//!         for part in &parts {
+//!             let mut whom = String::new();
+//!             Reader::new(&part.content)?.read_to_string(&mut whom)?;
+//!             snapback_sdk::report::log("info", &format!("hello, {whom}"));
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! snapback_sdk::export!(Greeting);
+//! ```
+//!
+//! The law for every backend: after `snapshot`, any change, and `restore` of what was
+//! stored, the target is in the stored state. What a component does not call is not
+//! in its import list, and the import list is what the user is shown.
+
+#[doc(hidden)]
+pub mod bindings;
+mod content;
+mod error;
+mod options;
+
+pub use bindings::exports::snapback::plugin::backend::Part;
+pub use bindings::snapback::plugin::store::{Draft, Object};
+pub use bindings::snapback::plugin::types::{Error, ErrorKind, Target};
+pub use bindings::wasi::io::{poll, streams};
+pub use content::{Reader, Writer};
+pub use options::Options;
+
+/// Telling the user what is going on.
+pub mod report {
+    pub use crate::bindings::snapback::plugin::report::{Task, log, omitted, refused};
+}
+
+/// Directories, captured and restored by the host.
+pub mod tree {
+    pub use crate::bindings::snapback::plugin::tree::Directory;
+}
+
+/// The result of everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One kind of state that can be captured and put back.
+pub trait Backend {
+    /// Who this is, in TOML: `name` (which is the file's name, too), `version`,
+    /// `summary`, and a `[[setting]]` for each setting: `key`, `kind`, `help`, and
+    /// where needed `list = true`, `required = true`, `default`.
+    ///
+    /// Kinds: text, number, bool, duration, size; and those that carry authority:
+    /// dir, file, database, volume, address, env, program.
+    const MANIFEST: &'static str;
+
+    /// Stores the target's state and leaves it as it was. `previous` is the last
+    /// snapshot's parts: an unchanged piece may be returned as it is.
+    ///
+    /// # Errors
+    /// Whatever kept the state from being captured whole; nothing is kept then.
+    fn snapshot(target: &Target, previous: Vec<Part>) -> Result<Vec<Part>>;
+
+    /// Makes the target's state the stored one. `current` is what was captured just
+    /// before: what is no longer as in it must be left alone. Idempotent: a second
+    /// call completes a first that was cut short.
+    ///
+    /// # Errors
+    /// Whatever kept the state from being restored.
+    fn restore(target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()>;
+}
+
+/// Takes the part called `name` out of `parts`.
+///
+/// # Errors
+/// `Incompatible` when it is not there: another version of the backend stored them.
+pub fn take_part(parts: Vec<Part>, name: &str) -> Result<Object> {
+    parts.into_iter().find(|part| part.name == name).map(|part| part.content).ok_or_else(|| {
+        Error::new(ErrorKind::Incompatible, format!("the snapshot has no part called `{name}`"))
+            .with_hint("it was made by another version of this backend")
+    })
+}
+
+/// Turns a [`Backend`] into what the contract asks for.
+#[doc(hidden)]
+pub struct Adapter<T>(std::marker::PhantomData<T>);
+
+impl<T: Backend> bindings::exports::snapback::plugin::backend::Guest for Adapter<T> {
+    fn manifest() -> String {
+        T::MANIFEST.to_owned()
+    }
+
+    fn snapshot(target: &Target, previous: Vec<Part>) -> Result<Vec<Part>> {
+        T::snapshot(target, previous)
+    }
+
+    fn restore(target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()> {
+        T::restore(target, parts, current)
+    }
+}
+
+/// Makes a type that implements [`Backend`] the component's backend. Built for another
+/// target than WebAssembly it only checks the type, so that a backend's own tests run anywhere.
+#[macro_export]
+macro_rules! export {
+    ($backend:ty) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, reason = "exported functions have fixed names and raw arguments")]
+        const _: () = {
+            type Exported = $crate::Adapter<$backend>;
+    $crate::bindings::export_backend!(Exported with_types_in $crate::bindings);
+        };
+
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = $crate::check_backend::<$backend>();
+    };
+}
+
+/// Compiles only for a [`Backend`].
+#[doc(hidden)]
+pub const fn check_backend<T: Backend>() {}

@@ -1,0 +1,110 @@
+//! Stored content as `std::io::Read` and `std::io::Write`.
+//!
+//! Both ends are streams of the host; bytes are checked against their hash as they
+//! are read. To move bytes without taking them into the component's memory, splice
+//! the streams themselves (`into_stream`).
+
+use crate::bindings::wasi::io::streams::{InputStream, OutputStream, StreamError};
+use crate::{Draft, Object, Result};
+use std::io;
+
+/// Bytes taken from a stream at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Reads an object from its start.
+pub struct Reader(InputStream);
+
+impl Reader {
+    /// # Errors
+    /// `Incompatible` for what the host captured: only the host reads that.
+    pub fn new(object: &Object) -> Result<Self> {
+        Ok(Self(object.read()?))
+    }
+
+    /// The stream itself.
+    pub fn into_stream(self) -> InputStream {
+        self.0
+    }
+}
+
+impl From<InputStream> for Reader {
+    fn from(stream: InputStream) -> Self {
+        Self(stream)
+    }
+}
+
+impl io::Read for Reader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        match self.0.blocking_read(buf.len().min(CHUNK) as u64) {
+            Ok(bytes) => {
+                buf[..bytes.len()].copy_from_slice(&bytes);
+                Ok(bytes.len())
+            }
+            Err(StreamError::Closed) => Ok(0),
+            Err(StreamError::LastOperationFailed(error)) => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, error.to_debug_string()))
+            }
+        }
+    }
+}
+
+/// Writes a new object. Dropped without `finish`, nothing is stored.
+pub struct Writer {
+    body: OutputStream,
+    draft: Draft,
+}
+
+impl Writer {
+    /// # Errors
+    /// `Invalid` in a restore, which stores nothing.
+    pub fn new() -> Result<Self> {
+        let draft = Draft::new();
+        Ok(Self { body: draft.body()?, draft })
+    }
+
+    /// The stream, for `splice`.
+    pub fn stream(&self) -> &OutputStream {
+        &self.body
+    }
+
+    /// Seals what was written.
+    ///
+    /// # Errors
+    /// Whatever kept it from being stored.
+    pub fn finish(self) -> Result<Object> {
+        drop(self.body);
+        Draft::finish(self.draft)
+    }
+}
+
+impl io::Write for Writer {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match self.body.check_write().map_err(failed)? {
+                0 => self.body.subscribe().block(),
+                room => {
+                    let len = buf.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+                    self.body.write(&buf[..len]).map_err(failed)?;
+                    return Ok(len);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.body.blocking_flush().map_err(failed)
+    }
+}
+
+fn failed(error: StreamError) -> io::Error {
+    match error {
+        StreamError::Closed => io::Error::new(io::ErrorKind::BrokenPipe, "the content is sealed already"),
+        StreamError::LastOperationFailed(error) => io::Error::other(error.to_debug_string()),
+    }
+}
