@@ -1,0 +1,37 @@
+//! The difference of two captured directories, one change at a time.
+//!
+//! Invariant: both trees are walked together in one order (a directory before what
+//! is in it, names by their bytes), sub-trees with equal keys are never read, and no
+//! more is held than the directories from the top to the present place. What one
+//! side left out and the other has is no change: it is told as not comparable.
+//! Refuses trees whose stored forms are damaged or whose times do not fit them.
+
+mod change;
+mod only;
+mod walk;
+
+pub use change::{Aspects, Change, ChangeKind};
+pub use only::Only;
+pub use walk::{Side, Step, Walk};
+
+use super::root::Root;
+use crate::error::Result;
+use crate::store::Source;
+
+/// The changes that lead from `before` to `after`, times aside, sorted by path.
+pub fn compare<'a>(
+    source: &'a dyn Source,
+    before: &Root,
+    after: &Root,
+    only: &Only,
+) -> Result<impl Iterator<Item = Result<Change>> + use<'a>> {
+    let walk = Walk::new(source, before, after, only)?;
+    Ok(walk.filter_map(|step| match step {
+        Ok(Step::Change(change)) if !change.passage => Some(Ok(change)),
+        Ok(_) => None,
+        Err(error) => Some(Err(error)),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Trees made by hand, for tests: objects in memory and a small builder.
+
+use super::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree};
+use super::root::Root;
+use crate::error::{Error, Kind, Result};
+use crate::object::{Key, ObjectKind};
+use crate::store::Source;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Objects in memory.
+#[derive(Default)]
+pub struct Objects {
+    all: Mutex<HashMap<Key, Vec<u8>>>,
+    /// How often something was read.
+    pub reads: AtomicUsize,
+}
+
+impl Objects {
+    /// Stores `bytes`.
+    pub fn put(&self, kind: ObjectKind, bytes: &[u8]) -> Key {
+        let key = Key::of(kind, bytes);
+        self.all.lock().unwrap().insert(key, bytes.to_vec());
+        key
+    }
+
+    /// Loses an object.
+    pub fn forget(&self, key: &Key) {
+        self.all.lock().unwrap().remove(key);
+    }
+}
+
+impl Source for Objects {
+    fn read(&self, key: &Key) -> Result<Vec<u8>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let all = self.all.lock().unwrap();
+        all.get(key).cloned().ok_or_else(|| Error::new(Kind::NotFound, format!("no object {key}")))
+    }
+}
+
+/// An entry to be.
+#[derive(Clone)]
+pub struct Sample {
+    /// The entry; a directory's key is made when it is stored.
+    pub entry: Entry,
+    /// Its time.
+    pub time: Time,
+    /// A file's bytes.
+    pub bytes: Vec<u8>,
+    /// What a directory holds.
+    pub inside: Vec<Sample>,
+}
+
+fn sample(name: &str, mode: u32, node: Node) -> Sample {
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    Sample {
+        entry: Entry { name: name.into(), mode, uid, gid, xattrs: vec![], link: None, node },
+        time: Time { sec: 1_000_000_000, nsec: 5 },
+        bytes: Vec::new(),
+        inside: Vec::new(),
+    }
+}
+
+/// A file.
+pub fn file(name: &str, bytes: &str) -> Sample {
+    let content = Key::of(ObjectKind::Blob, bytes.as_bytes());
+    let node = Node::File { content, size: bytes.len() as u64, sparse: false };
+    Sample { bytes: bytes.into(), ..sample(name, 0o644, node) }
+}
+
+/// A directory.
+pub fn dir(name: &str, inside: Vec<Sample>) -> Sample {
+    let node = Node::Dir(Key::of(ObjectKind::Tree, b""));
+    Sample { inside, ..sample(name, 0o755, node) }
+}
+
+/// A symbolic link.
+pub fn link(name: &str, to: &str) -> Sample {
+    sample(name, 0o777, Node::Symlink(to.into()))
+}
+
+fn store(objects: &Objects, sample: &mut Sample) -> Option<Key> {
+    match &mut sample.entry.node {
+        Node::Dir(tree) => {
+            sample.inside.sort_by(|a, b| a.entry.name.cmp(&b.entry.name));
+            let times: Vec<EntryTime> = sample
+                .inside
+                .iter_mut()
+                .map(|s| EntryTime { inside: store(objects, s), mtime: s.time })
+                .collect();
+            let entries: Vec<Entry> = sample.inside.iter().map(|s| s.entry.clone()).collect();
+            *tree = objects.put(ObjectKind::Tree, &encode_tree(&entries));
+            Some(objects.put(ObjectKind::Times, &encode_times(&times)))
+        }
+        Node::File { .. } => {
+            objects.put(ObjectKind::Blob, &sample.bytes);
+            None
+        }
+        _ => None,
+    }
+}
+
+/// A root that holds `inside`.
+pub fn sample_root(objects: &Objects, inside: Vec<Sample>) -> Root {
+    let mut top = dir("", inside);
+    let times = store(objects, &mut top).expect("a directory has times");
+    Root {
+        setting: "path".into(),
+        top: top.entry,
+        mtime: top.time,
+        times,
+        left_out: vec![],
+        ignored: vec![],
+        files: 0,
+        bytes: 0,
+    }
+}
