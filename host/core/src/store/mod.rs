@@ -1,5 +1,7 @@
 //! The store of one project: objects in packs, found through an index.
 
+pub mod opaque;
+
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::object::{Key, ObjectKind};
