@@ -12,6 +12,8 @@ pub mod error;
 pub mod object;
 pub mod report;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod tree;
 
 pub use error::{Error, Kind, Result};

@@ -68,13 +68,16 @@ pub enum Why {
     Unreadable,
     /// It changed while it was read, each time it was tried: a hole.
     ChangedWhileRead,
+    /// It lies outside of the `paths` that are covered.
+    Outside,
 }
 
 impl Why {
     /// The reason that `number` stands for in stored data.
     pub fn from_number(number: u8) -> Option<Self> {
         use Why::*;
-        let all = [Ignored, Regenerable, Store, Git, Mount, TooManyFiles, Unreadable, ChangedWhileRead];
+        let all =
+            [Ignored, Regenerable, Store, Git, Mount, TooManyFiles, Unreadable, ChangedWhileRead, Outside];
         all.into_iter().find(|why| *why as u8 == number)
     }
 
@@ -89,6 +92,7 @@ impl Why {
             Self::TooManyFiles => "too many files",
             Self::Unreadable => "unreadable",
             Self::ChangedWhileRead => "changed while read",
+            Self::Outside => "outside of the paths",
         }
     }
 

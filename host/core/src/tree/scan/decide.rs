@@ -1,0 +1,160 @@
+//! The decision about one name: captured, or left out and why.
+//!
+//! Order: what a snapshot that must be covered has is captured; then `paths`, then
+//! `include`, then what leaves out (`git`, `ignore`, `regenerable`). Stores and other
+//! file systems are never captured; that is seen when they are entered.
+
+use super::git::Git;
+use super::{Listing, Place, Scope, Walk};
+use crate::error::Result;
+use crate::tree::node::Node;
+use crate::tree::root::Why;
+use crate::tree::select::{Rule, When};
+use std::sync::Arc;
+
+/// How an entry is captured.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// What holds inside, if it is a directory.
+    pub scope: Scope,
+    /// It was named, so what is found inside it is no reason to leave it out.
+    pub sure: bool,
+}
+
+/// The decision about one name.
+pub(super) enum Verdict {
+    /// Captured.
+    Take(Taken),
+    /// Left out, and recorded by its path.
+    Leave(Why, Arc<str>),
+    /// A single file that this pattern of `ignore` left out: only counted.
+    Ignore(usize),
+}
+
+const PLAIN: Verdict = Verdict::Take(Taken { scope: Scope::Whole, sure: false });
+const NAMED: Verdict = Verdict::Take(Taken { scope: Scope::Whole, sure: true });
+
+impl Walk<'_> {
+    /// The decision about `name` in `place`, whose names are in `listing`. `path` is
+    /// the path of `name` if the rules need paths, else the name alone.
+    pub(super) fn decide(
+        &self,
+        place: &Place,
+        listing: &Listing,
+        name: &[u8],
+        directory: bool,
+        path: &[u8],
+    ) -> Result<Verdict> {
+        match self.by_rules(place, listing, name, directory, path)? {
+            Verdict::Leave(why, detail) => self.unless_wanted(place, name, directory, path, why, detail),
+            Verdict::Ignore(_) if self.covered(place, name)?.is_some() => {
+                Ok(Verdict::Take(Taken { scope: Scope::All, sure: true }))
+            }
+            verdict => Ok(verdict),
+        }
+    }
+
+    /// What becomes of an entry that a rule leaves out.
+    pub(super) fn unless_wanted(
+        &self,
+        place: &Place,
+        name: &[u8],
+        directory: bool,
+        path: &[u8],
+        why: Why,
+        detail: Arc<str>,
+    ) -> Result<Verdict> {
+        match self.covered(place, name)? {
+            Some(Node::Dir(_)) if directory => return Ok(NAMED),
+            // It stands in the way of what is to come back: nothing in it may be lost.
+            Some(_) => return Ok(Verdict::Take(Taken { scope: Scope::All, sure: true })),
+            None => {}
+        }
+        if directory && self.included_beneath(path) {
+            return Ok(Verdict::Take(Taken { scope: Scope::Toward(why, detail), sure: true }));
+        }
+        Ok(Verdict::Leave(why, detail))
+    }
+
+    fn by_rules(
+        &self,
+        place: &Place,
+        listing: &Listing,
+        name: &[u8],
+        directory: bool,
+        path: &[u8],
+    ) -> Result<Verdict> {
+        let options = self.directory.options();
+        match &place.scope {
+            Scope::All => return Ok(Verdict::Take(Taken { scope: Scope::All, sure: true })),
+            Scope::Toward(Why::Outside, detail) => return Ok(self.by_paths(path, directory, detail)),
+            Scope::Toward(why, detail) => {
+                let included = matches!(options.include.decide(path, directory), Some((_, true)));
+                return Ok(if included { NAMED } else { Verdict::Leave(*why, detail.clone()) });
+            }
+            Scope::Whole => {}
+        }
+        if let Some((_, true)) = options.include.decide(path, directory) {
+            return Ok(NAMED);
+        }
+        if name == b".git" && !options.git {
+            return Ok(Verdict::Leave(Why::Git, "".into()));
+        }
+        if let Some((at, true)) = options.ignore.decide(path, directory) {
+            if !directory {
+                return Ok(Verdict::Ignore(at));
+            }
+            let text = options.ignore.iter().nth(at).map_or("", |pattern| pattern.text());
+            return Ok(Verdict::Leave(Why::Ignored, text.into()));
+        }
+        if directory {
+            for rule in options.regenerable.iter().filter(|rule| rule.is_about(name)) {
+                if self.is_regenerable(rule, place, listing, name)? {
+                    return Ok(Verdict::Leave(Why::Regenerable, rule.text().into()));
+                }
+            }
+        }
+        Ok(PLAIN)
+    }
+
+    /// Whether `rule`, which is about `name`, holds as far as is seen from outside.
+    fn is_regenerable(&self, rule: &Rule, place: &Place, listing: &Listing, name: &[u8]) -> Result<bool> {
+        let beside = |files: &[crate::tree::select::Name]| files.iter().any(|file| listing.has_match(file));
+        Ok(match rule.when() {
+            When::Always => true,
+            When::Holding(_) => false,
+            When::Beside(files) => beside(files),
+            When::Ignored(files) => match self.git(place, name)? {
+                Git::Ignored => true,
+                Git::NotIgnored => false,
+                Git::Absent => beside(files),
+            },
+        })
+    }
+
+    fn by_paths(&self, path: &[u8], directory: bool, detail: &Arc<str>) -> Verdict {
+        let names = || path.split(|&b| b == b'/');
+        for wanted in &self.directory.options().paths {
+            let leads = names().zip(wanted).all(|(have, want)| have == want);
+            let depth = names().count();
+            if leads && depth >= wanted.len() {
+                return NAMED;
+            }
+            if leads && directory {
+                return Verdict::Take(Taken {
+                    scope: Scope::Toward(Why::Outside, detail.clone()),
+                    sure: true,
+                });
+            }
+        }
+        Verdict::Leave(Why::Outside, detail.clone())
+    }
+
+    /// Whether `include` names a path beneath `path`.
+    fn included_beneath(&self, path: &[u8]) -> bool {
+        let literal = self.directory.options().include.iter().filter_map(|pattern| pattern.literal_path());
+        literal
+            .into_iter()
+            .any(|wanted| wanted.strip_prefix(path).is_some_and(|rest| rest.len() > 1 && rest[0] == b'/'))
+    }
+}

@@ -1,0 +1,276 @@
+//! Entering one directory: open, list, select.
+
+use super::decide::{Taken, Verdict};
+use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
+use crate::error::{Error, Result, show_bytes};
+use crate::tree::root::Why;
+use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What makes a directory a snapback store: this file, which begins so.
+const FORMAT_FILE: (&str, &[u8]) = ("format", b"snapback store");
+
+/// What is reused from directory to directory by one thread.
+#[derive(Default)]
+pub struct Scratch {
+    /// The names in the directory that was entered last.
+    pub listing: Listing,
+    /// Those of them that are captured, in order.
+    pub selected: Vec<Selected>,
+    path: Vec<u8>,
+    ignored: Vec<usize>,
+    left: Vec<(u32, Why, Arc<str>)>,
+}
+
+/// One entry that is captured.
+#[derive(Debug, Clone)]
+pub struct Selected {
+    /// Its place in the listing.
+    pub at: u32,
+    /// What it is, as far as its directory knows.
+    pub kind: FileType,
+    /// How it is captured.
+    pub taken: Taken,
+}
+
+/// What came of entering a directory.
+pub enum Enter {
+    /// It is open; what to capture of it is in the `Scratch`.
+    In {
+        /// Where it is.
+        place: Arc<Place>,
+        /// Its handle.
+        handle: Arc<OwnedFd>,
+        /// Its attributes, from the handle.
+        stat: Stat,
+    },
+    /// It is left out, which was recorded.
+    LeftOut,
+    /// It is no longer there.
+    Gone,
+    /// Something that is no directory is there by now.
+    Replaced,
+}
+
+impl Walk<'_> {
+    /// Enters the directory that is walked.
+    ///
+    /// # Errors
+    /// When it cannot be read or nothing of it would be captured.
+    pub fn enter_top(&self, scratch: &mut Scratch) -> Result<Enter> {
+        let directory = self.directory;
+        let shown = || directory.path();
+        // A handle of its own: the directory's is shared, and listing moves it.
+        let handle = self.kept.open_in(directory.handle(), c".");
+        let handle = handle.map_err(|e| Error::io(e, "could not open", shown()))?;
+        let stat = Stat::of_open(&handle).map_err(|e| Error::io(e, "could not look at", shown()))?;
+        scratch.listing.read(&handle).map_err(|e| Error::io(e, "could not list", shown()))?;
+        let handle = Arc::new(handle);
+        let dir = Dir::top(handle.clone(), stat.id());
+        let covers_all = directory.options().covers_all();
+        let scope = if covers_all { Scope::Whole } else { Scope::Toward(Why::Outside, "".into()) };
+        let place = self.place(dir, None, scope, &scratch.listing);
+        if self.is_store(&handle, &scratch.listing) {
+            return Err(Error::new(
+                crate::error::Kind::Invalid,
+                format!("{} is a snapback store itself", crate::error::show(shown())),
+            ));
+        }
+        let files = self.select(&place, scratch)?;
+        if let Some(limit) = self.over_limit(files)
+            && self.cover_of(&place)?.is_none()
+            && covers_all
+        {
+            let text = format!(
+                "{} directly holds {files} files, more than the limit of {limit} for one directory",
+                crate::error::show(shown())
+            );
+            return Err(Error::new(crate::error::Kind::Invalid, text)
+                .hint("leave some out with `ignore`, or set `max-files-per-dir` higher (0 is no limit)"));
+        }
+        self.commit(&place, scratch);
+        Ok(Enter::In { place, handle, stat })
+    }
+
+    /// Enters the directory `name` in `above`, which was `taken`.
+    ///
+    /// # Errors
+    /// What stops the whole walk; a directory that cannot be read is left out instead.
+    pub fn enter(
+        &self,
+        above: &Arc<Place>,
+        name: &CStr,
+        taken: &Taken,
+        scratch: &mut Scratch,
+    ) -> Result<Enter> {
+        let hole = |error: Errno, doing: &str| self.unreadable(above, name.to_bytes(), error, doing);
+        let handle = match self.kept.open(&above.dir).and_then(|parent| self.kept.open_in(&parent, name)) {
+            Ok(handle) => handle,
+            Err(Errno::NOENT) => return Ok(Enter::Gone),
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Enter::Replaced),
+            Err(error) => return hole(error, "opened"),
+        };
+        let stat = match Stat::of_open(&handle) {
+            Ok(stat) => stat,
+            Err(error) => return hole(error, "looked at"),
+        };
+        let dir = Dir::below(&above.dir, name.to_owned(), stat.id());
+        if self.is_other_mount(&stat) {
+            self.leave_out(dir.path(), Why::Mount, "", None);
+            return Ok(Enter::LeftOut);
+        }
+        if let Err(error) = scratch.listing.read(&handle) {
+            return hole(error, "listed");
+        }
+        if self.is_store(&handle, &scratch.listing) {
+            self.leave_out(dir.path(), Why::Store, "", None);
+            return Ok(Enter::LeftOut);
+        }
+        let mut scope = taken.scope.clone();
+        let mut sure = taken.sure;
+        let leave = |why: Why, detail: &str, files: Option<u64>| -> Result<Option<Scope>> {
+            let path = dir.path();
+            match self.unless_wanted(above, name.to_bytes(), true, &path, why, detail.into())? {
+                Verdict::Take(taken) => Ok(Some(taken.scope)),
+                _ => {
+                    self.leave_out(path, why, detail, files);
+                    Ok(None)
+                }
+            }
+        };
+        if !sure && let Some(rule) = self.held(name.to_bytes(), &handle, &scratch.listing) {
+            match leave(Why::Regenerable, rule.text(), None)? {
+                Some(other) => (scope, sure) = (other, true),
+                None => return Ok(Enter::LeftOut),
+            }
+        }
+        let place = self.place(dir.clone(), Some(above.clone()), scope, &scratch.listing);
+        let files = self.select(&place, scratch)?;
+        let handle = Arc::new(handle);
+        if !sure && let Some(limit) = self.over_limit(files) {
+            let detail = format!("more than {limit}");
+            let Some(scope) = leave(Why::TooManyFiles, &detail, Some(files))? else {
+                return Ok(Enter::LeftOut);
+            };
+            if let Scope::Toward(..) = scope {
+                let place = self.place(dir, Some(above.clone()), scope, &scratch.listing);
+                self.select(&place, scratch)?;
+                self.commit(&place, scratch);
+                return Ok(Enter::In { place, handle, stat });
+            }
+        }
+        self.commit(&place, scratch);
+        Ok(Enter::In { place, handle, stat })
+    }
+
+    fn place(&self, dir: Arc<Dir>, above: Option<Arc<Place>>, scope: Scope, listing: &Listing) -> Arc<Place> {
+        Arc::new(Place::new(dir, above, scope, listing.has(b".git"), listing.has(b".gitignore")))
+    }
+
+    /// Whether it lies on another file system that is not to be entered.
+    pub fn is_other_mount(&self, stat: &Stat) -> bool {
+        !self.directory.options().cross_mounts && stat.mount != self.directory.mount()
+    }
+
+    /// Records that `name` in `above` cannot be read.
+    fn unreadable(&self, above: &Arc<Place>, name: &[u8], error: Errno, doing: &str) -> Result<Enter> {
+        self.hole(above, name, error, doing).map(|()| Enter::LeftOut)
+    }
+
+    /// Records that `name` in `place` cannot be `doing` (opened, read).
+    ///
+    /// # Errors
+    /// When the reason is no property of the entry: it stops the walk.
+    pub fn hole(&self, place: &Place, name: &[u8], error: Errno, doing: &str) -> Result<()> {
+        let path = place.dir.path_of(name);
+        if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
+            return Err(Error::io(error, "could not open", show_bytes(&path)));
+        }
+        let why = Error::io(error, "", "").message().trim_start_matches([' ', '"', ':']).to_owned();
+        self.leave_out(path, Why::Unreadable, format!("could not be {doing}: {why}"), None);
+        Ok(())
+    }
+
+    /// A directory is a store if it says so, wherever it lies and whatever its name.
+    fn is_store(&self, handle: &OwnedFd, listing: &Listing) -> bool {
+        let (name, begins) = FORMAT_FILE;
+        listing.has(name.as_bytes()) && begins_with(handle, name, begins)
+    }
+
+    /// The rule that is about `name` and holds by what is in the directory.
+    fn held(&self, name: &[u8], handle: &OwnedFd, listing: &Listing) -> Option<&Rule> {
+        let holds = |file: &Name| match file {
+            Name::Exact(exact) if exact == CACHEDIR_TAG.0.as_bytes() => {
+                listing.has(exact) && begins_with(handle, CACHEDIR_TAG.0, CACHEDIR_TAG.1)
+            }
+            file => listing.has_match(file),
+        };
+        self.directory.options().regenerable.iter().find(|rule| match rule.when() {
+            When::Holding(files) => rule.is_about(name) && files.iter().any(holds),
+            _ => false,
+        })
+    }
+
+    fn over_limit(&self, files: u64) -> Option<u64> {
+        self.directory.options().max_files_per_dir.filter(|limit| files > *limit)
+    }
+
+    /// Decides about every name in the listing. Returns how many regular files are captured.
+    fn select(&self, place: &Place, scratch: &mut Scratch) -> Result<u64> {
+        let Scratch { listing, selected, path, ignored, left } = scratch;
+        (selected.clear(), ignored.clear(), left.clear());
+        let options = self.directory.options();
+        let need_paths = !matches!(place.scope, Scope::Whole)
+            || options.ignore.need_paths()
+            || options.include.need_paths();
+        path.clear();
+        if need_paths {
+            path.extend_from_slice(&place.dir.path_of(b""));
+        }
+        let base = path.len();
+        let mut files = 0;
+        for at in 0..listing.len() {
+            let (name, mut kind) = listing.get(at);
+            if kind == FileType::Unknown {
+                let handle = self.kept.open(&place.dir);
+                match handle.and_then(|handle| Stat::of(handle, name)) {
+                    Ok(stat) => kind = stat.kind(),
+                    // Whoever captures it meets the same and says so.
+                    Err(_) => kind = FileType::RegularFile,
+                }
+            }
+            let name = name.to_bytes();
+            path.truncate(base);
+            path.extend_from_slice(name);
+            match self.decide(place, listing, name, kind == FileType::Directory, path)? {
+                Verdict::Take(taken) => {
+                    files += u64::from(kind == FileType::RegularFile);
+                    selected.push(Selected { at: at as u32, kind, taken });
+                }
+                Verdict::Leave(why, detail) => left.push((at as u32, why, detail)),
+                Verdict::Ignore(pattern) => ignored.push(pattern),
+            }
+        }
+        Ok(files)
+    }
+
+    /// Records what `select` left out: the directory itself is captured.
+    fn commit(&self, place: &Place, scratch: &Scratch) {
+        for pattern in &scratch.ignored {
+            self.ignored[*pattern].fetch_add(1, Ordering::Relaxed);
+        }
+        for (at, why, detail) in &scratch.left {
+            let name = scratch.listing.get(*at as usize).0.to_bytes();
+            self.leave_out(place.dir.path_of(name), *why, &**detail, None);
+        }
+    }
+}
+
+fn begins_with(handle: &OwnedFd, name: &str, begins: &[u8]) -> bool {
+    read_small(handle, name, 1 << 16).is_some_and(|bytes| bytes.starts_with(begins))
+}

@@ -1,0 +1,103 @@
+//! Walking a directory: names, what of them is selected, handles.
+//!
+//! Everything is relative to open directories; nothing is reached through a link.
+//! The walk itself (who goes on where, on which thread) is the caller's: `Walk::enter`
+//! opens one directory, lists it, and says which of its entries are to be captured.
+//! What is left out is recorded as it is met.
+
+mod decide;
+mod dir;
+mod enter;
+mod git;
+mod listing;
+mod place;
+mod stat;
+
+pub use decide::Taken;
+pub use dir::{Dir, Kept, OPEN_LIMIT};
+pub use enter::{Enter, Scratch, Selected};
+pub use listing::Listing;
+pub use place::{Place, Scope};
+pub use stat::Stat;
+
+use super::directory::Directory;
+use super::ignore::{Outer, Patterns};
+use super::root::{LeftOut, Root, Why};
+use crate::store::Source;
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// One walk over a directory, shared by its threads.
+pub struct Walk<'a> {
+    /// What is walked.
+    pub directory: &'a Directory,
+    /// Handles of directories that are still of use.
+    pub kept: Kept,
+    cover: Option<Cover<'a>>,
+    left_out: Mutex<Vec<LeftOut>>,
+    ignored: Vec<AtomicU64>,
+    outer: OnceLock<Option<Outer>>,
+    excludes: OnceLock<Patterns>,
+}
+
+/// A snapshot whose paths are all captured, whatever the rules say now, and whose
+/// `.gitignore` files decide instead of those on the disk.
+pub struct Cover<'a> {
+    /// Its root.
+    pub root: Root,
+    /// Where its trees are read from.
+    pub source: &'a dyn Source,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk over `directory`.
+    pub fn new(directory: &'a Directory, cover: Option<Cover<'a>>) -> Self {
+        let patterns = directory.options().ignore.iter().count();
+        Self {
+            directory,
+            kept: Kept::default(),
+            cover,
+            left_out: Mutex::default(),
+            ignored: (0..patterns).map(|_| AtomicU64::new(0)).collect(),
+            outer: OnceLock::new(),
+            excludes: OnceLock::new(),
+        }
+    }
+
+    /// Records that `path` is not captured.
+    pub fn leave_out(&self, path: Vec<u8>, why: Why, detail: impl Into<String>, files: Option<u64>) {
+        let item = LeftOut { path, why, detail: detail.into(), files };
+        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(item);
+    }
+
+    /// All that was left out, sorted by path.
+    pub fn take_left_out(&self) -> Vec<LeftOut> {
+        let mut all = std::mem::take(&mut *self.left_out.lock().unwrap_or_else(PoisonError::into_inner));
+        all.sort();
+        all.dedup_by(|a, b| a.path == b.path);
+        all
+    }
+
+    /// Single files that patterns of `ignore` left out: pattern, how many.
+    pub fn ignored(&self) -> Vec<(String, u64)> {
+        let counts = self.ignored.iter().map(|count| count.load(Ordering::Relaxed));
+        let all = self.directory.options().ignore.iter().zip(counts);
+        all.filter(|(_, count)| *count > 0).map(|(p, count)| (p.text().to_owned(), count)).collect()
+    }
+}
+
+/// The bytes of the small file `path`; `None` when it is not there, no regular file,
+/// larger than `limit`, or cannot be read. Its last name is not followed.
+pub(crate) fn read_small(dir: impl AsFd, path: impl rustix::path::Arg, limit: u64) -> Option<Vec<u8>> {
+    use std::io::Read;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(dir, path, flags, Mode::empty()).ok()?;
+    if !Stat::of_open(&file).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::from(file).take(limit + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limit).then_some(bytes)
+}
