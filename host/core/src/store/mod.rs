@@ -1,12 +1,36 @@
 //! The store of one project: objects in packs, found through an index.
+//!
+//! Invariant: what was sealed is never changed. A pack appears whole (written aside,
+//! synced, renamed) and goes whole. Everything read is checked against its hash. All
+//! that is not a pack and not a snapshot can be made again.
+//! docs/FORMAT.md has every byte.
 
+mod catalog;
+pub mod content;
+mod frames;
+mod index;
+mod lane;
+mod lock;
 pub mod opaque;
+mod open;
+mod pack;
+mod read;
+mod seal;
+mod write;
 
-use crate::disk::Disk;
-use crate::error::Result;
-use crate::object::{Key, ObjectKind};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+pub use lane::Lane;
+pub use lock::Lock;
+pub use pack::PackName;
+pub use read::Viewer;
+pub use write::Writer;
+
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use catalog::Catalog;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock};
 
 /// Content of at most this many bytes is one `Blob`; larger content is a `List` of
 /// blocks of exactly this many (the last one shorter).
@@ -19,80 +43,81 @@ pub trait Source: Sync {
     /// # Errors
     /// `NotFound` when it is not there, `Corrupt` when it is damaged.
     fn read(&self, key: &Key) -> Result<Vec<u8>>;
+
+    /// Shows the object's bytes, checked against its hash, to `f` without a copy.
+    ///
+    /// # Errors
+    /// As `read` has them, and what `f` returns.
+    fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
+        f(&self.read(key)?)
+    }
 }
 
 /// An open store.
 pub struct Store {
-    path: PathBuf,
+    disk: Disk,
+    dir: Dir,
+    packs: Dir,
+    tmp: Dir,
+    /// Made when it is first needed: listing snapshots needs none.
+    catalog: RwLock<Option<Arc<Catalog>>>,
+    open_packs: Mutex<Vec<(PackName, Arc<File>)>>,
+    frames: frames::Frames,
 }
 
 impl Store {
-    /// Makes a new, empty store at `path` (which must not exist), and opens it.
-    pub fn create(path: &Path, disk: Disk) -> Result<Arc<Self>> {
-        let _ = (path, disk);
-        unimplemented!()
-    }
-    /// Opens the store at `path`.
-    pub fn open(path: &Path, disk: Disk) -> Result<Arc<Self>> {
-        let _ = (path, disk);
-        unimplemented!()
-    }
     /// The store's directory.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.dir.path()
     }
+
+    /// The store's directory, open.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
     /// The store's door to the disk.
     pub fn disk(&self) -> &Disk {
-        unimplemented!()
+        &self.disk
     }
-    /// Whether the object is stored (committed packs only).
-    pub fn contains(&self, key: &Key) -> Result<bool> {
-        let _ = key;
-        unimplemented!()
+
+    /// Takes the store's lock, for one writing command at a time; `waiting` is called
+    /// once when another process holds it.
+    pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock> {
+        Lock::take(&self.disk, &self.dir, waiting)
     }
-    /// The object's bytes, checked against its hash.
-    pub fn read(&self, key: &Key) -> Result<Vec<u8>> {
-        let _ = key;
-        unimplemented!()
+
+    /// Takes the store's lock if nobody holds it.
+    pub fn try_lock(&self) -> Result<Option<Lock>> {
+        Lock::try_take(&self.disk, &self.dir)
     }
-    /// Begins writing objects. Dropped without `seal`, nothing was stored.
-    pub fn writer(self: &Arc<Self>) -> Result<Writer> {
-        unimplemented!()
+
+    /// Writes the index anew when it has fallen behind. It is a cache: failing is no failure.
+    fn upkeep(&self) {
+        let Some(catalog) = self.catalog.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        else {
+            return;
+        };
+        if catalog.wants_index() && catalog.write_index(&self.disk, &self.dir).is_ok() {
+            let _ = self.refresh();
+        }
     }
 }
 
-/// Objects being stored: shared by threads; each thread uses a `Lane` of its own.
-pub struct Writer {}
-
-impl Writer {
-    /// A lane for one thread.
-    pub fn lane(&self) -> Lane<'_> {
-        unimplemented!()
-    }
-    /// Bytes of an object of this writer, sealed or not, or of the store.
-    pub fn read(&self, key: &Key) -> Result<Vec<u8>> {
-        let _ = key;
-        unimplemented!()
-    }
-    /// Makes all that was put durable and visible; returns bytes added to the disk.
-    pub fn seal(&self) -> Result<u64> {
-        unimplemented!()
-    }
+/// `bytes` random bytes from the system, in hexadecimal.
+fn random_hex(bytes: usize) -> Result<String> {
+    use std::io::Read;
+    let mut random = vec![0; bytes];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut random))
+        .map_err(|e| Error::io(e, "could not read", "/dev/urandom"))?;
+    Ok(random.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// One thread's way into a `Writer`: gathers small objects and compresses them together.
-pub struct Lane<'a> {
-    _w: &'a Writer,
+/// What a store that is not whole is told with.
+fn not_a_store(path: &Path, how: &str) -> Error {
+    Error::new(Kind::Corrupt, format!("{} is not a whole store: {how}", crate::error::show(path)))
 }
 
-impl Lane<'_> {
-    /// Stores `bytes` unless they are stored; returns their key.
-    pub fn put(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<Key> {
-        let _ = (kind, bytes);
-        unimplemented!()
-    }
-    /// Hands what is gathered to the writer. Must be called before the lane is dropped.
-    pub fn flush(self) -> Result<()> {
-        unimplemented!()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! Operations on names: making, moving and removing what stands in a directory.
+
+use super::dir::open_flags;
+use super::{Dir, Disk, Handle, Op, OpKind, Special};
+use crate::error::{Error, Kind, Result, show_bytes};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use std::fs::File;
+
+/// What is made with, before its mode is set: nobody else reads it meanwhile.
+fn mode(bits: u32) -> Mode {
+    Mode::from_raw_mode(bits)
+}
+
+/// Refuses what is not one name.
+fn one_name(name: &[u8]) -> Result<()> {
+    if crate::tree::node::is_name(name) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Invalid, format!("{} is not a name in a directory", show_bytes(name))))
+}
+
+impl Disk {
+    /// Makes the file `name`, which must not exist, with `bits` (and the umask), open
+    /// for reading and writing.
+    pub fn create_file(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<Handle> {
+        one_name(name)?;
+        let flags = open_flags() | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        let op = Op::new(OpKind::Create, dir.path(), name);
+        let fd = self.run(&op, || Ok(rustix::fs::openat(dir, name, flags, mode(bits))?))?;
+        Ok(Handle::new(File::from(fd), dir.join(name)))
+    }
+
+    /// Opens the file `name` for reading and writing, making it with `bits` if it is
+    /// not there; a link is refused.
+    pub fn open_or_create(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<Handle> {
+        one_name(name)?;
+        let flags = open_flags() | OFlags::RDWR | OFlags::CREATE;
+        let op = Op::new(OpKind::Create, dir.path(), name);
+        let fd = self.run(&op, || Ok(rustix::fs::openat(dir, name, flags, mode(bits))?))?;
+        Ok(Handle::new(File::from(fd), dir.join(name)))
+    }
+
+    /// Opens the file `name`, which must exist, for reading and writing; a link is refused.
+    pub fn open_for_writing(&self, dir: &Dir, name: &[u8]) -> Result<Handle> {
+        one_name(name)?;
+        let flags = open_flags() | OFlags::RDWR;
+        let op = Op::new(OpKind::OpenForWriting, dir.path(), name);
+        let fd = self.run(&op, || Ok(rustix::fs::openat(dir, name, flags, Mode::empty())?))?;
+        Ok(Handle::new(File::from(fd), dir.join(name)))
+    }
+
+    /// Renames; what is at the new place is replaced in one step.
+    pub fn rename(&self, from: &Dir, old: &[u8], to: &Dir, new: &[u8]) -> Result<()> {
+        self.rename_as(OpKind::Rename, RenameFlags::empty(), from, old, to, new)
+    }
+
+    /// Renames; fails when there is something at the new place.
+    pub fn rename_noreplace(&self, from: &Dir, old: &[u8], to: &Dir, new: &[u8]) -> Result<()> {
+        self.rename_as(OpKind::RenameNoReplace, RenameFlags::NOREPLACE, from, old, to, new)
+    }
+
+    /// Exchanges what is at the two places, in one step. File systems that cannot do
+    /// that fail with `Invalid`.
+    pub fn exchange(&self, a: &Dir, a_name: &[u8], b: &Dir, b_name: &[u8]) -> Result<()> {
+        self.rename_as(OpKind::Exchange, RenameFlags::EXCHANGE, a, a_name, b, b_name)
+    }
+
+    fn rename_as(
+        &self,
+        kind: OpKind,
+        flags: RenameFlags,
+        from: &Dir,
+        old: &[u8],
+        to: &Dir,
+        new: &[u8],
+    ) -> Result<()> {
+        one_name(old)?;
+        one_name(new)?;
+        let op = Op { to: Some((to.path(), new)), ..Op::new(kind, from.path(), old) };
+        self.run(&op, || {
+            if flags.is_empty() {
+                Ok(rustix::fs::renameat(from, old, to, new)?)
+            } else {
+                Ok(rustix::fs::renameat_with(from, old, to, new, flags)?)
+            }
+        })
+    }
+
+    /// Gives the file at `old` a second name; a symbolic link is itself linked.
+    pub fn link(&self, from: &Dir, old: &[u8], to: &Dir, new: &[u8]) -> Result<()> {
+        one_name(old)?;
+        one_name(new)?;
+        let op = Op { to: Some((to.path(), new)), ..Op::new(OpKind::Link, from.path(), old) };
+        self.run(&op, || Ok(rustix::fs::linkat(from, old, to, new, AtFlags::empty())?))
+    }
+
+    /// Removes the name of what is not a directory.
+    pub fn unlink(&self, dir: &Dir, name: &[u8]) -> Result<()> {
+        one_name(name)?;
+        let op = Op::new(OpKind::Unlink, dir.path(), name);
+        self.run(&op, || Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?))
+    }
+
+    /// Makes an empty directory with `bits` (and the umask).
+    pub fn mkdir(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<()> {
+        one_name(name)?;
+        let op = Op::new(OpKind::MakeDir, dir.path(), name);
+        self.run(&op, || Ok(rustix::fs::mkdirat(dir, name, mode(bits))?))
+    }
+
+    /// Removes an empty directory.
+    pub fn rmdir(&self, dir: &Dir, name: &[u8]) -> Result<()> {
+        one_name(name)?;
+        let op = Op::new(OpKind::RemoveDir, dir.path(), name);
+        self.run(&op, || Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?))
+    }
+
+    /// Makes a symbolic link that points to `target`, verbatim.
+    pub fn symlink(&self, dir: &Dir, name: &[u8], target: &[u8]) -> Result<()> {
+        one_name(name)?;
+        let op = Op { data: target, ..Op::new(OpKind::Symlink, dir.path(), name) };
+        self.run(&op, || Ok(rustix::fs::symlinkat(target, dir, name)?))
+    }
+
+    /// Makes a fifo, a socket or a device with `bits` (and the umask).
+    pub fn mknod(&self, dir: &Dir, name: &[u8], special: Special, bits: u32) -> Result<()> {
+        one_name(name)?;
+        let (kind, dev) = special.parts();
+        let op = Op::new(OpKind::MakeNode, dir.path(), name);
+        self.run(&op, || Ok(rustix::fs::mknodat(dir, name, kind, mode(bits), dev)?))
+    }
+
+    /// Makes the names in `dir` durable.
+    pub fn sync_dir(&self, dir: &Dir) -> Result<()> {
+        if !self.syncs() {
+            return Ok(());
+        }
+        let op = Op::new(OpKind::SyncDir, dir.path(), b"");
+        self.run(&op, || match rustix::fs::fsync(dir) {
+            // Some network file systems cannot sync a directory; they write names through.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            done => Ok(done?),
+        })
+    }
+
+    /// Makes everything durable that was written to the file system of `dir`.
+    pub fn sync_filesystem(&self, dir: &Dir) -> Result<()> {
+        if !self.syncs() {
+            return Ok(());
+        }
+        let op = Op::new(OpKind::SyncFileSystem, dir.path(), b"");
+        self.run(&op, || Ok(rustix::fs::syncfs(dir)?))
+    }
+
+    /// Makes the file `name` with exactly `bytes`, durable and whole or not at all: it
+    /// is written aside (as `name.new`), synced, renamed over what was there, and the
+    /// directory is synced. One writer at a time: callers hold a lock.
+    pub fn write_sealed(&self, dir: &Dir, name: &[u8], bytes: &[u8], bits: u32) -> Result<()> {
+        self.write_aside(dir, name, bytes, bits, true)?;
+        self.sync_dir(dir)
+    }
+
+    /// Like [`Self::write_sealed`] for what can be made again: nothing is synced.
+    pub fn write_cache(&self, dir: &Dir, name: &[u8], bytes: &[u8], bits: u32) -> Result<()> {
+        self.write_aside(dir, name, bytes, bits, false)
+    }
+
+    fn write_aside(&self, dir: &Dir, name: &[u8], bytes: &[u8], bits: u32, sync: bool) -> Result<()> {
+        let aside = [name, b".new"].concat();
+        if dir.stat(&aside)?.is_some() {
+            self.unlink(dir, &aside)?;
+        }
+        let file = self.create_file(dir, &aside, bits)?;
+        let written = self.write_all(&file, 0, bytes).and_then(|()| match sync {
+            true => self.sync_file(&file),
+            false => Ok(()),
+        });
+        let done = written.and_then(|()| self.rename(dir, &aside, dir, name));
+        if done.is_err() {
+            // The first failure is what is told.
+            let _ = self.unlink(dir, &aside);
+        }
+        done
+    }
+}

@@ -1,0 +1,21 @@
+//! Content of any length as objects: one blob, or a tree of lists over blocks.
+//!
+//! Content of at most `BLOCK` bytes is one `Blob`. Longer content is cut into blocks
+//! of exactly `BLOCK` bytes (the last one shorter), each a `Blob`; a `List` of level
+//! 1 names up to 128 blocks, one of level n up to 128 lists of level n - 1. The shape
+//! depends on the length alone, so equal content has equal keys, a small change makes
+//! one block and a path of small lists new, and lists that are wholly zero are known
+//! without reading.
+//!
+//! Invariant: memory is constant in the length of the content. What a list says is
+//! checked against what its place asks for: lengths and levels in a stored list are
+//! not trusted.
+
+mod build;
+mod list;
+mod load;
+pub(super) mod zeros;
+
+pub use build::{store_bytes, store_file};
+pub use list::{List, children};
+pub use load::{Piece, load, pieces, read_all};

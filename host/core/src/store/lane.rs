@@ -1,0 +1,162 @@
+//! One thread's way into a writer: hashing, dropping what is stored, encoding frames.
+//!
+//! What a lane gathered outlives it (the next lane goes on with it), so lanes can
+//! come and go without making small frames.
+
+use super::BLOCK;
+use super::content::zeros;
+use super::pack::{Encoding, MAX_OBJECT};
+use super::write::Writer;
+use crate::error::{Error, Kind, Result};
+use crate::object::{Key, ObjectKind};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// A frame is ended when it holds this many bytes: large enough to compress well
+/// and to write in long runs, small enough to decode for one small object.
+pub const FRAME: usize = 256 * 1024;
+/// How much is compressed: fast, since it stands in the user's way.
+const LEVEL: i32 = 1;
+
+/// One thread's way into a `Writer`.
+pub struct Lane<'a> {
+    writer: &'a Writer,
+    gather: Option<Gather>,
+}
+
+/// What one lane gathers.
+pub(super) struct Gather {
+    /// `used` bytes of objects; the rest is room that was zeroed once.
+    raw: Vec<u8>,
+    used: usize,
+    objects: Vec<(Key, u32)>,
+    encoded: Vec<u8>,
+    encoder: zstd::bulk::Compressor<'static>,
+}
+
+impl Default for Gather {
+    fn default() -> Self {
+        let encoder = zstd::bulk::Compressor::new(LEVEL).unwrap_or_default();
+        Self { raw: vec![0; FRAME + BLOCK], used: 0, objects: Vec::new(), encoded: Vec::new(), encoder }
+    }
+}
+
+impl Gather {
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.raw.len() < self.used + len {
+            self.raw.resize(self.used + len, 0);
+        }
+        &mut self.raw[self.used..self.used + len]
+    }
+
+    /// Keeps the next `len` bytes of the room as the object `key`.
+    fn keep(&mut self, key: Key, len: usize, writer: &Writer) -> Result<()> {
+        self.used += len;
+        self.objects.push((key, len as u32));
+        if self.used >= FRAME { self.cut(writer) } else { Ok(()) }
+    }
+
+    /// Ends the frame and hands it to the writer.
+    pub(super) fn cut(&mut self, writer: &Writer) -> Result<()> {
+        if self.objects.is_empty() {
+            return Ok(());
+        }
+        let raw = &self.raw[..self.used];
+        let objects = std::mem::take(&mut self.objects);
+        self.encoded.clear();
+        self.encoded.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        let done = match self.encoder.compress_to_buffer(raw, &mut self.encoded) {
+            Ok(len) if len + len / 32 < raw.len() => {
+                writer.append(Encoding::Zstd, &self.encoded, raw.len(), objects)
+            }
+            _ => writer.append(Encoding::Raw, raw, raw.len(), objects),
+        };
+        self.used = 0;
+        if self.raw.len() > FRAME + BLOCK {
+            self.raw.truncate(FRAME + BLOCK);
+            self.raw.shrink_to_fit();
+            self.encoded = Vec::new();
+        }
+        done.map_err(|e| writer.fail(e))
+    }
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(writer: &'a Writer, gather: Gather) -> Self {
+        Self { writer, gather: Some(gather) }
+    }
+
+    fn gather(&mut self) -> &mut Gather {
+        self.gather.get_or_insert_default()
+    }
+
+    /// Stores `bytes` unless they are stored; returns their key.
+    pub fn put(&mut self, kind: ObjectKind, bytes: &[u8]) -> Result<Key> {
+        let key = Key::of(kind, bytes);
+        self.put_named(key, bytes)?;
+        Ok(key)
+    }
+
+    /// Stores `bytes`, whose key is known to be `key`, unless they are stored.
+    pub(super) fn put_named(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > MAX_OBJECT {
+            let size = crate::disk::size_text(bytes.len() as u64);
+            return Err(Error::new(Kind::Invalid, format!("an object of {size} is too large to be stored")));
+        }
+        if self.writer.claim(&key)? {
+            let writer = self.writer;
+            let gather = self.gather();
+            gather.room(bytes.len()).copy_from_slice(bytes);
+            gather.keep(key, bytes.len(), writer)?;
+        }
+        Ok(())
+    }
+
+    /// Stores up to `len` bytes of `file` from `offset` (at most a block) as one blob;
+    /// returns its key and how many there were. They are read to where they are
+    /// encoded from, without a copy between.
+    pub(super) fn put_from(&mut self, file: &File, offset: u64, len: usize) -> Result<(Key, usize)> {
+        let writer = self.writer;
+        let room = self.gather().room(len);
+        let mut n = 0;
+        while n < len {
+            match file.read_at(&mut room[n..], offset + n as u64) {
+                Ok(0) => break,
+                Ok(more) => n += more,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Error::io(e, "could not read", path_of(file))),
+            }
+        }
+        if n == BLOCK && zeros::is_zero(room) {
+            return Ok((zeros::put(self, 0)?, n));
+        }
+        let key = Key::of(ObjectKind::Blob, &room[..n]);
+        if writer.claim(&key)? {
+            self.gather().keep(key, n, writer)?;
+        }
+        Ok((key, n))
+    }
+
+    /// Whether `key` is stored, or was put into this lane's writer.
+    pub fn contains(&self, key: &Key) -> Result<bool> {
+        self.writer.contains(key)
+    }
+
+    /// Hands what is gathered to the writer, and says whether the writer is still
+    /// good. A lane that is dropped hands it over as well.
+    pub fn flush(self) -> Result<()> {
+        self.writer.check()
+    }
+}
+
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        self.writer.lane_ended(self.gather.take().unwrap_or_default());
+    }
+}
+
+/// The path of an open file, for messages.
+fn path_of(file: &File) -> std::path::PathBuf {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_else(|_| "a file".into())
+}

@@ -1,0 +1,154 @@
+//! Making and opening a store: its directory and the small files in it.
+//!
+//! `format` is written last: a directory without it is a store that was never
+//! finished, and `create` finishes it. A store of a newer version is refused before
+//! anything in it is looked at.
+
+use super::{Lock, Store, frames::Frames, not_a_store, random_hex};
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result, show};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock};
+
+/// The version of the store's form that is written here; older ones are read.
+pub const VERSION: u32 = 1;
+const FORMAT: &[u8] = b"format";
+const ID: &[u8] = b"id";
+const PACKS: &[u8] = b"packs";
+const TMP: &[u8] = b"tmp";
+const SNAPSHOTS: &[u8] = b"snapshots";
+/// So that git, and tools that leave caches out, pass the store over.
+const GITIGNORE: (&[u8], &[u8]) = (b".gitignore", b"*\n");
+const CACHEDIR: (&[u8], &[u8]) = (
+    b"CACHEDIR.TAG",
+    b"Signature: 8a477f597d28d172789f06886806bc55\n\
+      # This directory holds snapshots made by snapback. Removing it removes the history.\n",
+);
+
+impl Store {
+    /// Makes a new, empty store at `path`, and opens it. What a killed process left
+    /// unfinished there is finished.
+    ///
+    /// # Errors
+    /// `Invalid` when there is something else, or a store already.
+    pub fn create(path: &Path, disk: Disk) -> Result<Arc<Self>> {
+        let (parent, name) = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => {
+                (if parent.as_os_str().is_empty() { Path::new(".") } else { parent }, name.as_bytes())
+            }
+            _ => return Err(Error::new(Kind::Invalid, format!("{} cannot be a store", show(path)))),
+        };
+        let parent = Dir::open(parent)?;
+        if parent.stat(name)?.is_none() {
+            match disk.mkdir(&parent, name, 0o700) {
+                // Somebody else was quicker; the lock decides.
+                Err(_) if parent.stat(name)?.is_some() => {}
+                done => done?,
+            }
+        }
+        let dir = parent.child(name)?;
+        let _lock = Lock::take(&disk, &dir, &mut || {})?;
+        if dir.stat(FORMAT)?.is_some() {
+            return Err(Error::new(Kind::Invalid, format!("there is a store at {} already", show(path))));
+        }
+        let ours = [GITIGNORE.0, CACHEDIR.0, ID, PACKS, TMP, SNAPSHOTS, super::lock::FILE];
+        if let Some(other) = dir.names()?.iter().find(|name| {
+            let name = name.strip_suffix(b".new").unwrap_or(name);
+            !ours.contains(&name) && name != FORMAT
+        }) {
+            let other = crate::error::show_bytes(other);
+            return Err(Error::new(
+                Kind::Invalid,
+                format!("{} holds {other}, so it cannot become a store", show(path)),
+            )
+            .hint("move it away, or give another root"));
+        }
+        disk.set_mode_of(&dir, 0o700)?;
+        for sub in [PACKS, TMP, SNAPSHOTS] {
+            if dir.stat(sub)?.is_none() {
+                disk.mkdir(&dir, sub, 0o700)?;
+            }
+        }
+        for (name, bytes) in [GITIGNORE, CACHEDIR] {
+            disk.write_cache(&dir, name, bytes, 0o400)?;
+        }
+        write_id(&disk, &dir)?;
+        disk.write_sealed(&dir, FORMAT, format!("snapback store\nversion {VERSION}\n").as_bytes(), 0o400)?;
+        disk.sync_dir(&parent)?;
+        Self::with(disk, dir)
+    }
+
+    /// Opens the store at `path`.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none or it was never finished, `Incompatible` when it is
+    /// of a newer version, `Corrupt` when it is damaged.
+    pub fn open(path: &Path, disk: Disk) -> Result<Arc<Self>> {
+        let none = || Error::new(Kind::NotFound, format!("there is no store at {}", show(path)));
+        let dir = Dir::open(path).map_err(|e| if e.kind() == Kind::NotFound { none() } else { e })?;
+        let format = dir.read(FORMAT, 4096).map_err(|e| match e.kind() {
+            Kind::NotFound if dir.stat(PACKS).is_ok_and(|s| s.is_none()) => none(),
+            Kind::NotFound => none().hint("what is there was never finished; the next snapshot finishes it"),
+            _ => e,
+        })?;
+        match version(&format) {
+            Some(VERSION) => Self::with(disk, dir),
+            Some(_) => Err(Error::new(
+                Kind::Incompatible,
+                format!("the store at {} was made by a newer snapback", show(path)),
+            )
+            .hint("use that version, or a newer one, for this project")),
+            None => Err(not_a_store(path, "its file `format` is damaged")),
+        }
+    }
+
+    fn with(disk: Disk, dir: Dir) -> Result<Arc<Self>> {
+        let sub = |name: &[u8]| match dir.child(name) {
+            // Removed by somebody: there is nothing in it, which is what an empty one says.
+            Err(e) if e.kind() == Kind::NotFound => {
+                disk.mkdir(&dir, name, 0o700)?;
+                dir.child(name)
+            }
+            done => done,
+        };
+        let (packs, tmp) = (sub(PACKS)?, sub(TMP)?);
+        Ok(Arc::new(Self {
+            disk,
+            dir,
+            packs,
+            tmp,
+            catalog: RwLock::default(),
+            open_packs: Mutex::default(),
+            frames: Frames::default(),
+        }))
+    }
+
+    /// The store's identity: 32 hexadecimal digits, random.
+    pub fn id(&self) -> Result<String> {
+        let bytes = self.dir.read(ID, 64)?;
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let good = text.len() == 32 && text.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
+        match String::from_utf8(text.to_vec()) {
+            Ok(id) if good => Ok(id),
+            _ => Err(not_a_store(self.path(), "its file `id` is damaged")),
+        }
+    }
+
+    /// Gives the store an identity of its own: it is a copy of another, or its `id` is lost.
+    pub fn renew_id(&self) -> Result<String> {
+        write_id(&self.disk, &self.dir)?;
+        self.id()
+    }
+}
+
+fn write_id(disk: &Disk, dir: &Dir) -> Result<()> {
+    disk.write_sealed(dir, ID, format!("{}\n", random_hex(16)?).as_bytes(), 0o400)
+}
+
+fn version(format: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(format).ok()?;
+    let mut lines = text.lines();
+    (lines.next()? == "snapback store").then_some(())?;
+    lines.next()?.strip_prefix("version ")?.parse().ok()
+}

@@ -1,0 +1,172 @@
+//! Reading objects: found through the catalog, decoded with their neighbours, and
+//! checked against their hash, always.
+//!
+//! A look-up that leads to nothing valid is never the end: a damaged index is gone on
+//! without, packs that came or went meanwhile are looked at again, and another copy
+//! of the object is tried, before it is called missing or damaged.
+
+use super::catalog::{Catalog, PackState};
+use super::index::Place;
+use super::pack::{PackName, read_frame};
+use super::{Source, Store};
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use std::fs::File;
+use std::sync::{Arc, PoisonError};
+
+/// Packs that are kept open.
+const OPEN_PACKS: usize = 32;
+
+impl Store {
+    /// Whether the object is stored (in a sealed pack that can be relied on).
+    pub fn contains(&self, key: &Key) -> Result<bool> {
+        let catalog = self.catalog()?;
+        match catalog.contains(key) {
+            Err(e) if e.kind() == Kind::Corrupt => {
+                let catalog = self.catalog_without_index()?;
+                self.set_catalog(catalog.clone());
+                catalog.contains(key)
+            }
+            done => done,
+        }
+    }
+
+    /// The object's bytes, checked against its hash.
+    ///
+    /// # Errors
+    /// `NotFound` when it is not there, `Corrupt` when it is damaged.
+    pub fn read(&self, key: &Key) -> Result<Vec<u8>> {
+        Source::read(self, key)
+    }
+
+    /// Looks at the packs again: others may have come or gone.
+    pub fn refresh(&self) -> Result<()> {
+        let fresh = Arc::new(Catalog::load(&self.dir, &self.packs, true)?);
+        self.set_catalog(fresh);
+        self.open_packs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+
+    pub(super) fn catalog(&self) -> Result<Arc<Catalog>> {
+        if let Some(catalog) = &*self.catalog.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(catalog.clone());
+        }
+        let mut slot = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(catalog) = &*slot {
+            return Ok(catalog.clone());
+        }
+        Ok(slot.insert(Arc::new(Catalog::load(&self.dir, &self.packs, true)?)).clone())
+    }
+
+    /// A catalog made from the tables of all packs, whatever the index says.
+    fn catalog_without_index(&self) -> Result<Arc<Catalog>> {
+        Ok(Arc::new(Catalog::load(&self.dir, &self.packs, false)?))
+    }
+
+    pub(super) fn set_catalog(&self, catalog: Arc<Catalog>) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog);
+    }
+
+    fn pack_file(&self, catalog: &Catalog, number: u32) -> Result<(PackName, Arc<File>)> {
+        let pack = &catalog.packs[number as usize];
+        let mut open = self.open_packs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = open.iter().rposition(|(name, _)| *name == pack.name) {
+            let file = open[at].1.clone();
+            return Ok((pack.name, file));
+        }
+        let first = pack.state == PackState::Damaged;
+        let file = match self.packs.open_file(&pack.file_name(first)) {
+            // Marked or unmarked since the catalog was made.
+            Err(e) if e.kind() == Kind::NotFound => self.packs.open_file(&pack.file_name(!first)),
+            done => done,
+        };
+        let file = Arc::new(file?);
+        if open.len() >= OPEN_PACKS {
+            open.remove(0);
+        }
+        open.push((pack.name, file.clone()));
+        Ok((pack.name, file))
+    }
+
+    fn view_at(&self, catalog: &Catalog, key: &Key, place: &Place, f: Viewer<'_>) -> Result<()> {
+        let (name, file) = self.pack_file(catalog, place.pack)?;
+        let frame = place.frame;
+        let frame = self
+            .frames
+            .get((name.0, frame.offset), frame.raw as usize, |out| read_frame(&file, &frame, out))?;
+        view_in(frame.bytes().map_err(|e| damaged(key, &name.to_string(), &e))?, key, place, f)
+            .unwrap_or_else(|| {
+                Err(damaged(key, &name.to_string(), &Error::corrupt("its bytes are not what was written")))
+            })
+    }
+
+    fn try_view(&self, catalog: &Catalog, key: &Key, f: Viewer<'_>) -> Result<bool> {
+        let mut failed = None;
+        for place in catalog.find(key)? {
+            let mut seen = false;
+            let done = self.view_at(catalog, key, &place, &mut |bytes| {
+                seen = true;
+                f(bytes)
+            });
+            match done {
+                Err(e) if !seen => failed = failed.or(Some(e)),
+                done => return done.map(|()| true),
+            }
+        }
+        match failed {
+            None => Ok(false),
+            Some(e) => Err(e),
+        }
+    }
+}
+
+impl Source for Store {
+    fn read(&self, key: &Key) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.view(key, &mut |bytes| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
+        let shown = std::cell::Cell::new(false);
+        let mut f = |bytes: &[u8]| {
+            shown.set(true);
+            f(bytes)
+        };
+        let catalog = self.catalog()?;
+        let first = self.try_view(&catalog, key, &mut f);
+        if shown.get() || matches!(first, Ok(true)) {
+            return first.map(|_| ());
+        }
+        // Once more, on the tables themselves. Only if they know better they are kept: an
+        // index may still know what is in a pack whose table is lost.
+        let catalog = self.catalog_without_index()?;
+        let second = self.try_view(&catalog, key, &mut f);
+        if shown.get() || matches!(second, Ok(true)) {
+            self.set_catalog(catalog);
+            return second.map(|_| ());
+        }
+        Err(match (second, first) {
+            (Err(e), _) | (_, Err(e)) => e,
+            _ => Error::new(Kind::NotFound, format!("{key} is not in the store"))
+                .hint("`snapback verify` names the snapshots that are concerned"),
+        })
+    }
+}
+
+/// What is done with an object's bytes while they are there.
+pub type Viewer<'a> = &'a mut dyn FnMut(&[u8]) -> Result<()>;
+
+/// Hands the object at `place` in a decoded frame to `f`; none when it is not the object.
+pub(super) fn view_in(frame: &[u8], key: &Key, place: &Place, f: Viewer<'_>) -> Option<Result<()>> {
+    let bytes = frame.get(place.start as usize..)?.get(..place.len as usize)?;
+    (Key::of(key.kind(), bytes) == *key).then(|| f(bytes))
+}
+
+pub(super) fn damaged(key: &Key, pack: &str, how: &Error) -> Error {
+    Error::corrupt(format!("{key} in pack {pack} is damaged: {how}"))
+        .hint("`snapback verify` names the snapshots that are concerned")
+}
