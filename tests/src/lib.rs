@@ -1,1 +1,40 @@
-//! placeholder
+//! What the tests of the whole program stand on.
+//!
+//! `Sandbox` is a user with a home and a project of their own, and the real program;
+//! `Record` is what a directory holds, told by other people's tools (find, sha256sum,
+//! getfattr, getfacl), so that a fault of ours cannot hide itself; `corpus` is real
+//! input. Nothing here knows how the program works inside.
+
+mod base;
+mod corpus;
+mod output;
+mod record;
+mod sandbox;
+mod user;
+
+pub use corpus::corpus;
+pub use output::Output;
+pub use record::{Entry, Record, assert_back, assert_same};
+pub use sandbox::Sandbox;
+pub use user::{User, is_root, users};
+
+/// Whether the program `name` is there. Where it is not, a test that needs it says so
+/// and is skipped; with CI=true a skip is a failure.
+pub fn have(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+    if !found {
+        skip(&format!("{name} is not installed"));
+    }
+    found
+}
+
+/// Says that a test is skipped and why.
+///
+/// # Panics
+/// With CI=true: there, everything must be tested.
+#[allow(clippy::print_stderr, reason = "the one place where a test says that it was skipped")]
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none_or(|v| v != "true"), "skipped under CI: {why}");
+    eprintln!("skipped: {why}");
+}

@@ -1,0 +1,1 @@
+//! Empty: this package only names what is fetched.
