@@ -94,7 +94,10 @@ impl Output {
         let error = err.lines().find_map(|line| line.strip_prefix("error: "));
         let error = error.unwrap_or_else(|| panic!("no `error:` line\n{self}"));
         for word in words {
-            assert!(error.to_lowercase().contains(&word.to_lowercase()), "no {word:?} in the sentence\n{self}");
+            assert!(
+                error.to_lowercase().contains(&word.to_lowercase()),
+                "no {word:?} in the sentence\n{self}"
+            );
         }
         assert!(!error.ends_with('.'), "the sentence ends with a period\n{self}");
         let hint = err.lines().find_map(|line| line.strip_prefix("hint: "));
@@ -109,6 +112,13 @@ impl Output {
 
 impl std::fmt::Display for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "$ {}\n[{}]\n--- stdout\n{}\n--- stderr\n{}", self.line, self.status, self.out(), self.err())
+        write!(
+            f,
+            "$ {}\n[{}]\n--- stdout\n{}\n--- stderr\n{}",
+            self.line,
+            self.status,
+            self.out(),
+            self.err()
+        )
     }
 }

@@ -142,9 +142,9 @@ impl Sandbox {
     /// When it cannot be started.
     pub fn finish(&self, command: &mut Command) -> Output {
         let line = format!("{command:?}");
-        let line = line.split_once(&format!("{:?}", self.program)).map_or(line.clone(), |(_, rest)| {
-            format!("snapback{rest}")
-        });
+        let line = line
+            .split_once(&format!("{:?}", self.program))
+            .map_or(line.clone(), |(_, rest)| format!("snapback{rest}"));
         let output = command.output().unwrap_or_else(|e| panic!("could not start {line}: {e}"));
         Output { line, status: output.status, stdout: output.stdout, stderr: output.stderr }
     }
