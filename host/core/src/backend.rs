@@ -73,10 +73,21 @@ pub struct Call {
     pub cover: Arc<Vec<Part>>,
     /// Subjects (paths inside the target) to which the user narrowed this call; empty: all.
     pub only: Arc<Vec<Vec<u8>>>,
+    /// A capture of more than this is refused with `TooLarge`, before anything is read.
+    pub huge: Option<Huge>,
     /// Who is told what is going on.
     pub report: Arc<dyn Report>,
     /// Looked at by every long loop.
     pub cancel: Cancel,
+}
+
+/// How much is captured without the user being asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Huge {
+    /// Files.
+    pub files: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
 /// One kind of state that can be captured and put back.
@@ -98,7 +109,16 @@ pub trait Backend: Send + Sync {
 }
 
 /// Finds backends by name.
-pub trait Backends {
+pub trait Backends: Send + Sync {
+    /// The names of all backends that can be used here.
+    fn names(&self) -> Vec<String>;
+
+    /// The keys of the settings that the backend called `name` takes.
+    ///
+    /// # Errors
+    /// `NotFound`, or what is wrong with the backend.
+    fn settings(&self, name: &str) -> Result<Vec<String>>;
+
     /// The backend that is called `name`.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ pub enum Kind {
     Cancelled,
     /// The disk is full, or would be.
     NoSpace,
+    /// More than is captured without being asked for.
+    TooLarge,
     /// Anything else.
     Other,
 }
@@ -74,6 +76,12 @@ impl Error {
     /// What is stored is damaged: `what` names it and says how.
     pub fn corrupt(what: impl Into<String>) -> Self {
         Self::new(Kind::Corrupt, what)
+    }
+
+    /// A thread that did `what` broke off: a fault of this program.
+    pub fn panicked(what: &str) -> Self {
+        Self::new(Kind::Other, format!("{what} broke off by a fault in snapback"))
+            .hint("nothing was changed by it; please report what you did")
     }
 
     /// For programs.

@@ -9,11 +9,15 @@
 pub mod backend;
 pub mod disk;
 pub mod error;
+pub mod history;
 pub mod object;
+pub mod project;
 pub mod report;
+pub mod session;
 pub mod store;
 #[cfg(test)]
 mod testing;
+pub mod text;
 pub mod tree;
 
 pub use error::{Error, Kind, Result};

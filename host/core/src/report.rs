@@ -17,6 +17,17 @@ pub trait Report: Send + Sync {
         let _ = (target, subject, reason);
     }
 
+    /// The command waits: `why` says for what.
+    fn waiting(&self, why: &str) {
+        let _ = why;
+    }
+
+    /// A step that an earlier command left unfinished was finished first; it went to
+    /// the snapshot `to`.
+    fn recovered(&self, to: &crate::history::Id) {
+        let _ = to;
+    }
+
     /// Work began that may take long; `unit` is "bytes" or "items".
     fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
         let _ = (title, total, unit);

@@ -1,0 +1,49 @@
+//! Time and chance, lent by the caller so that tests can tick by themselves.
+
+use jiff::Timestamp;
+use std::fmt;
+
+/// Where the time and random bits come from.
+pub trait Clock: Send + Sync {
+    /// The present.
+    fn now(&self) -> Timestamp;
+    /// Random bits.
+    fn random(&self) -> u64;
+}
+
+/// The system's.
+pub struct System;
+
+impl Clock for System {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn random(&self) -> u64 {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        RandomState::new().build_hasher().finish()
+    }
+}
+
+/// A moment in UTC; as text RFC 3339, to the millisecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub Timestamp);
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.0)
+    }
+}
+
+impl serde::Serialize for Moment {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Moment {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}

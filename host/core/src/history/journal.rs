@@ -1,0 +1,75 @@
+//! The journal: the restore that is going on, written before anything is touched and
+//! removed when its step is in the timeline.
+//!
+//! Its presence means that a restore was begun and perhaps not finished. Restores are
+//! idempotent, so finishing it is doing it again, and taking it back is the same with
+//! the two snapshots exchanged.
+
+use super::id::Id;
+use super::sealed;
+use super::snapshot::{newer, read};
+use super::timeline::Record;
+use crate::disk::{Dir, Disk};
+use crate::error::{Kind, Result};
+use crate::text::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+const FILE: &str = "journal";
+const FORMAT: u32 = 1;
+
+/// A restore that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journal {
+    /// The record's version.
+    pub format: u32,
+    /// The snapshot that it goes to.
+    pub to: Id,
+    /// The snapshot of what was there before.
+    pub saved: Id,
+    /// The targets that it concerns, in order.
+    pub targets: Vec<String>,
+    /// Subjects to which it is narrowed; empty: all.
+    pub only: Vec<Bytes>,
+    /// The line for the timeline once it is done.
+    pub record: Record,
+}
+
+impl Journal {
+    /// The version to write.
+    pub const FORMAT: u32 = FORMAT;
+
+    /// The pending restore of the store at `store`, if there is one.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Incompatible` when there is one that cannot be read.
+    pub fn load(store: &Path) -> Result<Option<Self>> {
+        const WHAT: &str = "the journal";
+        let bytes = match read(&store.join(FILE), WHAT) {
+            Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+            other => other?,
+        };
+        let journal: Self = sealed::open(&bytes, WHAT)
+            .map_err(|error| error.hint("`snapback undo --abandon` sets the unfinished step aside"))?;
+        if journal.format > FORMAT {
+            return Err(newer(WHAT));
+        }
+        Ok(Some(journal))
+    }
+
+    /// Writes it, durable afterwards.
+    ///
+    /// # Errors
+    /// When the disk refuses; there is none then.
+    pub fn begin(&self, disk: &Disk, store: &Dir) -> Result<()> {
+        disk.write_sealed(store, FILE.as_bytes(), &sealed::seal(self), 0o600)
+    }
+
+    /// Removes it: the step is in the timeline, or was taken back.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn end(disk: &Disk, store: &Dir) -> Result<()> {
+        disk.unlink(store, FILE.as_bytes())
+    }
+}

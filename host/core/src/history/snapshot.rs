@@ -1,0 +1,204 @@
+//! A snapshot's record: `snapshots/<id>/meta.json`, and `end.json` beside it once the
+//! run that it was taken for has ended.
+//!
+//! Invariant: a directory `snapshots/<id>/` with a whole `meta.json` is a committed
+//! snapshot whose objects are durable; both files are written once and never changed.
+
+use super::clock::Moment;
+use super::id::Id;
+use super::sealed;
+use crate::backend::{Part, Target};
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result};
+use crate::text::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The version of the record that this program writes.
+const FORMAT: u32 = 1;
+
+const META: &str = "meta.json";
+const END: &str = "end.json";
+
+/// Why a snapshot was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnapshotKind {
+    /// Before a command.
+    Run,
+    /// By `snapback snap`.
+    Manual,
+    /// During a run, by time.
+    Interval,
+    /// What an undo replaced.
+    PreUndo,
+    /// What a redo replaced.
+    PreRedo,
+    /// What a restore of chosen things replaced.
+    PreRestore,
+}
+
+impl SnapshotKind {
+    /// As people see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Manual => "manual",
+            Self::Interval => "interval",
+            Self::PreUndo => "pre-undo",
+            Self::PreRedo => "pre-redo",
+            Self::PreRestore => "pre-restore",
+        }
+    }
+}
+
+/// A committed snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The record's version.
+    pub format: u32,
+    /// Its name.
+    pub id: Id,
+    /// Why it was taken.
+    pub kind: SnapshotKind,
+    /// The run that it belongs to: itself for a run's own, none outside of runs.
+    pub run: Option<Id>,
+    /// When it was committed.
+    pub created: Moment,
+    /// What the user said about it.
+    pub message: Option<String>,
+    /// The command of a run, word by word.
+    pub command: Option<Vec<Bytes>>,
+    /// The project's root then.
+    pub root: Bytes,
+    /// Never dropped by retention.
+    pub pinned: bool,
+    /// What was captured.
+    pub targets: Vec<Captured>,
+    /// Targets that the project has and this snapshot lacks.
+    pub skipped: Vec<String>,
+    /// Bytes that it added to the store.
+    pub bytes_added: u64,
+}
+
+/// One target in a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Captured {
+    /// The target with its settings, frozen.
+    pub target: Target,
+    /// What the backend stored.
+    pub parts: Vec<Part>,
+    /// What a backend said is not in it: subject, reason.
+    pub omitted: Vec<(Bytes, String)>,
+    /// Bytes of the target, where the host knows.
+    pub bytes: u64,
+    /// Files of the target, where the host knows.
+    pub files: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// When.
+    pub ended: Moment,
+    /// The command's exit code, 128+n for signal n, as the shell has it.
+    pub exit_code: i32,
+}
+
+impl Snapshot {
+    /// The version to write.
+    pub const FORMAT: u32 = FORMAT;
+
+    /// The captured target called `name`.
+    pub fn target(&self, name: &str) -> Option<&Captured> {
+        self.targets.iter().find(|captured| captured.target.name == name)
+    }
+
+    /// Commits the record into `snapshots`: whole or not at all, durable afterwards.
+    ///
+    /// # Errors
+    /// When the disk refuses; nothing was committed then.
+    pub fn commit(&self, disk: &Disk, snapshots: &Dir) -> Result<()> {
+        let aside = format!(".{}", self.id);
+        disk.mkdir(snapshots, aside.as_bytes(), 0o700)?;
+        let dir = snapshots.open_dir(aside.as_bytes())?;
+        disk.write_sealed(&dir, META.as_bytes(), &sealed::seal(self), 0o400)?;
+        disk.rename_noreplace(snapshots, aside.as_bytes(), snapshots, self.id.as_str().as_bytes())?;
+        disk.sync_dir(snapshots)
+    }
+
+    /// Reads the record of `id`.
+    ///
+    /// # Errors
+    /// `NotFound`, `Corrupt`, or `Incompatible` when a newer program wrote it.
+    pub fn load(snapshots: &Path, id: &Id) -> Result<Self> {
+        let what = format!("the record of snapshot {id}");
+        let bytes = read(&snapshots.join(id.as_str()).join(META), &what)?;
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let version: Version = sealed::open(&bytes, &what)?;
+        if version.format > FORMAT {
+            return Err(newer(&what));
+        }
+        let snapshot: Self = sealed::open(&bytes, &what)?;
+        if snapshot.id != *id {
+            return Err(Error::corrupt(format!("{what} is damaged: it is that of {}", snapshot.id)));
+        }
+        Ok(snapshot)
+    }
+}
+
+/// An error for something that a newer program wrote.
+pub(crate) fn newer(what: &str) -> Error {
+    Error::new(Kind::Incompatible, format!("{what} was written by a newer snapback"))
+        .hint("update snapback to read it; nothing was changed")
+}
+
+impl RunEnd {
+    /// Records the end of the run of snapshot `id`. A second end is no error: the
+    /// first stays.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn record(&self, disk: &Disk, snapshots: &Dir, id: &Id) -> Result<()> {
+        let dir = snapshots.open_dir(id.as_str().as_bytes())?;
+        if fs::exists(dir.path().join(END)).unwrap_or(false) {
+            return Ok(());
+        }
+        disk.write_sealed(&dir, END.as_bytes(), &sealed::seal(self), 0o400)
+    }
+
+    /// How the run of snapshot `id` ended, when that was recorded. A damaged record
+    /// counts as none: how a run ended decides nothing.
+    pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
+        let bytes = fs::read(snapshots.join(id.as_str()).join(END)).ok()?;
+        sealed::open(&bytes, "the end of a run").ok()
+    }
+}
+
+/// The names of all committed snapshots, newest first.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn ids(snapshots: &Path) -> Result<Vec<Id>> {
+    let entries = match fs::read_dir(snapshots) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(error, "could not list the snapshots in", snapshots)),
+    };
+    let mut ids: Vec<Id> =
+        entries.flatten().filter_map(|entry| Id::parse(entry.file_name().to_str()?)).collect();
+    ids.sort_by(|a, b| b.cmp(a));
+    Ok(ids)
+}
+
+pub(super) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::new(Kind::NotFound, format!("{what} is missing")),
+        _ => Error::io(error, "could not read", path),
+    })
+}

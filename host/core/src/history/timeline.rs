@@ -1,0 +1,287 @@
+//! The timeline: every step, in the order in which they were taken.
+//!
+//! A file of lines, each a checksum, a space, and a step in JSON; only ever appended
+//! to (retention writes it anew without steps that lost their snapshot). A torn last
+//! line was never committed and is passed over; a damaged line in between is skipped
+//! and counted. Replaying the lines gives two stacks, as in an editor: steps that can
+//! be undone, and steps that can be redone.
+
+use super::id::Id;
+use super::snapshot::SnapshotKind;
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Result};
+use crate::object::{Key, ObjectKind};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+const FILE: &str = "timeline";
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum Record {
+    /// Something changed, or was about to: a run, a manual snapshot, a restore of
+    /// chosen things. `before` is the state that an undo goes back to.
+    Did {
+        /// What it was.
+        kind: SnapshotKind,
+        /// The state before.
+        before: Id,
+    },
+    /// The newest step was taken back; `saved` is the state it was taken back from.
+    Undid {
+        /// The step, named by the state before it.
+        before: Id,
+        /// What was there until then.
+        saved: Id,
+    },
+    /// The step that was undone last was done again; `saved` is what was there until then.
+    Redid {
+        /// The step, named by the state before it as it was until now.
+        before: Id,
+        /// What was there until then: from now on the state before the step.
+        saved: Id,
+    },
+}
+
+/// A step that can be taken back or done again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it was.
+    pub kind: SnapshotKind,
+    /// The state that an undo goes back to.
+    pub before: Id,
+    /// The state that a redo goes to; known once it was undone.
+    pub after: Option<Id>,
+}
+
+/// What the timeline says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// Steps that can be undone, the next one last.
+    pub done: Vec<Step>,
+    /// Steps that can be redone, the next one last.
+    pub undone: Vec<Step>,
+    /// Lines that were damaged and skipped.
+    pub damaged: usize,
+    /// The last whole line.
+    pub last: Option<Record>,
+}
+
+impl Timeline {
+    /// Reads the timeline of the store at `store`.
+    ///
+    /// # Errors
+    /// When the file cannot be read; damage is counted instead.
+    pub fn load(store: &Path) -> Result<Self> {
+        let path = store.join(FILE);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(Error::io(error, "could not read", &path)),
+        };
+        Ok(Self::replay(&bytes))
+    }
+
+    /// What the lines in `bytes` say.
+    pub fn replay(bytes: &[u8]) -> Self {
+        let mut timeline = Self::default();
+        let mut lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
+        // What follows the last newline is empty or was never committed.
+        lines.pop();
+        for line in lines {
+            match decode(line) {
+                Some(record) => timeline.apply(record),
+                None if line.is_empty() => {}
+                None => timeline.damaged += 1,
+            }
+        }
+        timeline
+    }
+
+    fn apply(&mut self, record: Record) {
+        self.last = Some(record.clone());
+        match record {
+            Record::Did { kind, before } => {
+                if kind == SnapshotKind::Run {
+                    self.undone.clear();
+                }
+                self.done.push(Step { kind, before, after: None });
+            }
+            Record::Undid { before, saved } => {
+                // After damage the step may not be on top: take it from where it is.
+                if let Some(at) = self.done.iter().rposition(|step| step.before == before) {
+                    let step = self.done.remove(at);
+                    self.undone.push(Step { after: Some(saved), ..step });
+                }
+            }
+            Record::Redid { before, saved } => {
+                if let Some(at) = self.undone.iter().rposition(|step| step.before == before) {
+                    let step = self.undone.remove(at);
+                    self.done.push(Step { before: saved, after: None, ..step });
+                }
+            }
+        }
+    }
+
+    /// Appends `record`, durable afterwards.
+    ///
+    /// # Errors
+    /// When the disk refuses; the line then counts as never written.
+    pub fn append(disk: &Disk, store: &Dir, record: &Record) -> Result<()> {
+        // A torn line of an earlier crash must not swallow this one.
+        let torn = fs::read(store.path().join(FILE)).is_ok_and(|b| b.last().is_some_and(|&b| b != b'\n'));
+        let mut line = if torn { vec![b'\n'] } else { Vec::new() };
+        line.extend(encode(record));
+        disk.append(store, FILE.as_bytes(), &line)
+    }
+
+    /// Writes the timeline anew with only the steps whose snapshots `exists`.
+    ///
+    /// # Errors
+    /// When the disk refuses; the old one then stays.
+    pub fn prune(&self, disk: &Disk, store: &Dir, exists: impl Fn(&Id) -> bool) -> Result<()> {
+        let kept = |step: &&Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
+        let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
+        let undone: Vec<_> = self.undone.iter().filter(kept).collect();
+        let mut text = Vec::new();
+        // Undone steps were done once: the next to be redone was undone last.
+        for step in &undone {
+            text.extend(encode(&did(step)));
+            let saved = step.after.clone().expect("an undone step has a state after it");
+            text.extend(encode(&Record::Undid { before: step.before.clone(), saved }));
+        }
+        for step in self.done.iter().filter(kept) {
+            text.extend(encode(&did(step)));
+        }
+        disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
+    }
+
+    /// The snapshots that the next undo and the next redo need.
+    pub fn needed(&self) -> Vec<&Id> {
+        let undo = self.done.last().map(|step| &step.before);
+        let redo = self.undone.last().into_iter().flat_map(|step| step.after.iter().chain([&step.before]));
+        undo.into_iter().chain(redo).collect()
+    }
+}
+
+fn encode(record: &Record) -> Vec<u8> {
+    let json = serde_json::to_vec(record).expect("a record can be written as JSON");
+    let mut line = check(&json).into_bytes();
+    line.push(b' ');
+    line.extend(json);
+    line.push(b'\n');
+    line
+}
+
+fn decode(line: &[u8]) -> Option<Record> {
+    let (sum, json) = line.split_at_checked(16)?;
+    let json = json.strip_prefix(b" ")?;
+    if check(json).as_bytes() != sum {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
+}
+
+/// The first 16 hex digits of the SHA-256.
+fn check(json: &[u8]) -> String {
+    let key = Key::of(ObjectKind::Blob, json);
+    key.hash()[..8].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u32) -> Id {
+        Id::parse(&format!("20260102-030405-{n:04x}")).unwrap()
+    }
+
+    fn text(records: &[Record]) -> Vec<u8> {
+        records.iter().flat_map(encode).collect()
+    }
+
+    fn did(kind: SnapshotKind, n: u32) -> Record {
+        Record::Did { kind, before: id(n) }
+    }
+
+    fn undid(n: u32, saved: u32) -> Record {
+        Record::Undid { before: id(n), saved: id(saved) }
+    }
+
+    fn next(t: &Timeline) -> (Option<&Id>, Option<&Id>) {
+        (t.done.last().map(|s| &s.before), t.undone.last().and_then(|s| s.after.as_ref()))
+    }
+
+    #[test]
+    fn two_runs_undo_undo_redo_redo() {
+        use SnapshotKind::Run;
+        let mut records = vec![did(Run, 1), did(Run, 2)];
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(2)), None));
+        records.push(undid(2, 3));
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(1)), Some(&id(3))));
+        records.push(undid(1, 2));
+        assert_eq!(next(&Timeline::replay(&text(&records))), (None, Some(&id(2))));
+        records.push(Record::Redid { before: id(1), saved: id(1) });
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(1)), Some(&id(3))));
+        records.push(Record::Redid { before: id(2), saved: id(2) });
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(2)), None));
+    }
+
+    #[test]
+    fn a_run_ends_the_redo_branch_and_a_restore_does_not() {
+        use SnapshotKind::{PreRestore, Run};
+        let records = [did(Run, 1), undid(1, 2), did(PreRestore, 3)];
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(3)), Some(&id(2))));
+        let records = [did(Run, 1), undid(1, 2), did(Run, 3)];
+        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(3)), None));
+    }
+
+    #[test]
+    fn a_torn_end_is_passed_over_and_damage_is_counted() {
+        let whole = text(&[did(SnapshotKind::Run, 1), did(SnapshotKind::Run, 2)]);
+        let first = text(&[did(SnapshotKind::Run, 1)]).len();
+        for cut in first..whole.len() {
+            let t = Timeline::replay(&whole[..cut]);
+            assert_eq!((t.done.len(), t.damaged), (1, 0), "cut at {cut}");
+        }
+        for at in 0..whole.len() {
+            let mut wrong = whole.clone();
+            wrong[at] ^= 4;
+            let t = Timeline::replay(&wrong);
+            assert!(t.done.len() < 2, "byte {at}");
+            assert!(t.damaged > 0 || at + 1 == whole.len(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn pruning_keeps_what_can_still_be_done() {
+        use SnapshotKind::Run;
+        let temp = crate::testing::TempDir::new();
+        let disk = Disk::default();
+        let dir = Dir::open(temp.path()).unwrap();
+        for record in [did(Run, 1), did(Run, 2), did(Run, 3), undid(3, 4), undid(2, 3)] {
+            Timeline::append(&disk, &dir, &record).unwrap();
+        }
+        let before = Timeline::load(temp.path()).unwrap();
+        assert_eq!(before.needed(), [&id(1), &id(3), &id(2)]);
+        before.prune(&disk, &dir, |_| true).unwrap();
+        let same = Timeline::load(temp.path()).unwrap();
+        assert_eq!((&same.done, &same.undone), (&before.done, &before.undone));
+        before.prune(&disk, &dir, |i| *i != id(4)).unwrap();
+        let less = Timeline::load(temp.path()).unwrap();
+        assert_eq!((less.done.len(), less.undone.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_line_after_a_torn_one_is_kept() {
+        let temp = crate::testing::TempDir::new();
+        fs::write(temp.path().join(FILE), b"0123 torn").unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        Timeline::append(&Disk::default(), &dir, &did(SnapshotKind::Run, 1)).unwrap();
+        let timeline = Timeline::load(temp.path()).unwrap();
+        assert_eq!((timeline.done.len(), timeline.damaged), (1, 1));
+    }
+}

@@ -1,0 +1,376 @@
+//! snapback.toml: what the project asks for.
+//!
+//! Invariant: every key is known, of the right kind, and in range, or the whole file
+//! is refused with the line and the nearest right key. It may come from a stranger:
+//! it can ask, it cannot grant. Retention is not here (see `user`): a run can edit
+//! this file and must not be able to shorten the history.
+
+use super::nearest::nearest;
+use super::units;
+use crate::backend::Target;
+use crate::error::{Error, Kind, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The file's name.
+pub const FILE: &str = "snapback.toml";
+
+/// The name of the tree's own target and of its backend.
+pub const TREE: &str = "tree";
+
+const TOP: [&str; 3] = ["snapshot", "target", "plugins"];
+const TARGET: [&str; 4] = ["name", "backend", "enabled", "every-interval"];
+
+/// Keys of `[snapshot]` that are settings of the tree, with their kinds.
+const TREE_KEYS: [(&str, Form); 10] = [
+    ("paths", Form::List),
+    ("ignore", Form::List),
+    ("include", Form::List),
+    ("skip-regenerable", Form::Bool),
+    ("max-files-per-dir", Form::Number),
+    ("cross-mounts", Form::Bool),
+    ("git", Form::Bool),
+    ("sqlite", Form::Bool),
+    ("strategy", Form::OneOf(&["auto", "copy", "reflink", "subvolume"])),
+    ("times", Form::OneOf(&["now", "stored"])),
+];
+
+#[derive(Clone, Copy)]
+enum Form {
+    List,
+    Bool,
+    Number,
+    OneOf(&'static [&'static str]),
+}
+
+/// What the project asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The targets to capture, the tree first.
+    pub targets: Vec<Configured>,
+    /// How often to snapshot during a run; zero: not at all.
+    pub interval: Duration,
+    /// A directory with components, relative to the project's root.
+    pub plugins: Option<PathBuf>,
+}
+
+/// A target and where it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// What is captured and how.
+    pub target: Target,
+    /// Whether snapshots during a run (`--every`) take it too.
+    pub every_interval: bool,
+    /// The line of each setting in snapback.toml, for messages; empty for a default.
+    pub lines: BTreeMap<String, usize>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let tree = Target { name: TREE.into(), backend: TREE.into(), settings: BTreeMap::new() };
+        let tree = Configured { target: tree, every_interval: true, lines: BTreeMap::new() };
+        Self { targets: vec![tree], interval: Duration::ZERO, plugins: None }
+    }
+}
+
+impl Config {
+    /// Reads the text of a snapback.toml.
+    ///
+    /// # Errors
+    /// `Invalid` with the line, for anything that is not as documented.
+    pub fn parse(text: &str) -> Result<Self> {
+        let file = Text(text);
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| file.line(span.start));
+            let message = error.message().trim().replace('\n', ", ");
+            Error::new(Kind::Invalid, format!("{FILE}, line {line}: {message}"))
+                .hint("the file is TOML; check quotes, brackets and commas there")
+        })?;
+        let mut config = Self::default();
+        for (key, value) in table.get_ref() {
+            match key.get_ref().as_ref() {
+                "snapshot" => config.snapshot(file, value)?,
+                "target" => config.targets(file, value)?,
+                "plugins" => {
+                    for (key, value) in file.table(value, "plugins")? {
+                        match key.get_ref().as_ref() {
+                            "dir" => config.plugins = Some(file.string(value, "dir")?.into()),
+                            _ => return Err(file.unknown(key, ["dir"])),
+                        }
+                    }
+                }
+                _ => return Err(file.unknown(key, TOP)),
+            }
+        }
+        Ok(config)
+    }
+
+    fn snapshot(&mut self, file: Text<'_>, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let mut enabled = true;
+        for (key, value) in file.table(value, "snapshot")? {
+            let name = key.get_ref().as_ref();
+            match name {
+                "enabled" => enabled = file.bool(value, name)?,
+                "interval" => {
+                    let text = file.string(value, name)?;
+                    self.interval = units::duration(text).map_err(|e| file.at(value, e))?;
+                }
+                _ => {
+                    let known = TREE_KEYS.map(|(name, _)| name);
+                    let Some((_, form)) = TREE_KEYS.iter().find(|(known, _)| *known == name) else {
+                        let extra = ["enabled", "interval"];
+                        return Err(file.unknown(key, known.into_iter().chain(extra)));
+                    };
+                    let text = file.setting(value, name, *form)?;
+                    let tree = &mut self.targets[0];
+                    tree.lines.insert(name.to_owned(), file.line(key.span().start));
+                    tree.target.settings.insert(name.to_owned(), text);
+                }
+            }
+        }
+        if !enabled {
+            self.targets.remove(0);
+        }
+        Ok(())
+    }
+
+    fn targets(&mut self, file: Text<'_>, value: &Spanned<DeValue<'_>>) -> Result<()> {
+        let DeValue::Array(items) = value.get_ref() else {
+            return Err(file.wrong(value, "target", "written as [[target]]"));
+        };
+        for item in items {
+            let configured = target(file, item)?;
+            let Configured { target, .. } = &configured;
+            if target.name == TREE || self.targets.iter().any(|c| c.target.name == target.name) {
+                let why = format!("there are two targets called `{}`", target.name);
+                let error = Error::new(Kind::Invalid, why).hint("give each [[target]] a `name` of its own");
+                return Err(file.at(item, error));
+            }
+            if item.get_ref().get("enabled").and_then(|v| v.get_ref().as_bool()) != Some(false) {
+                self.targets.push(configured);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn target(file: Text<'_>, item: &Spanned<DeValue<'_>>) -> Result<Configured> {
+    let (mut name, mut backend, mut every_interval) = (None, None, false);
+    let (mut settings, mut lines) = (BTreeMap::new(), BTreeMap::new());
+    for (key, value) in file.table(item, "target")? {
+        let word = key.get_ref().as_ref();
+        lines.insert(word.to_owned(), file.line(key.span().start));
+        match word {
+            "name" => name = Some(file.string(value, word)?.to_owned()),
+            "backend" => backend = Some(file.string(value, word)?.to_owned()),
+            "enabled" => drop(file.bool(value, word)?),
+            "every-interval" => every_interval = file.bool(value, word)?,
+            _ => {
+                settings.insert(word.to_owned(), file.any_setting(value, word)?);
+            }
+        }
+    }
+    let Some(backend) = backend else {
+        let error = Error::new(Kind::Invalid, "a [[target]] without `backend`")
+            .hint("name one: `snapback backends` lists them");
+        return Err(file.at(item, error));
+    };
+    let name = name.unwrap_or_else(|| backend.clone());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        let why = format!("`{name}` cannot be the name of a target");
+        let error = Error::new(Kind::Invalid, why).hint("use letters, digits, `-`, `_` and `.`");
+        return Err(file.at(item, error));
+    }
+    Ok(Configured { target: Target { name, backend, settings }, every_interval, lines })
+}
+
+/// The keys that every `[[target]]` has, whatever its backend.
+pub fn target_keys() -> &'static [&'static str] {
+    &TARGET
+}
+
+/// The file's text, to turn places into lines.
+#[derive(Clone, Copy)]
+struct Text<'a>(&'a str);
+
+type Table<'v, 'i> = &'v DeTable<'i>;
+
+impl Text<'_> {
+    fn line(self, offset: usize) -> usize {
+        self.0[..offset.min(self.0.len())].matches('\n').count() + 1
+    }
+
+    fn at<T>(self, place: &Spanned<T>, error: Error) -> Error {
+        error.context(format_args!("{FILE}, line {}", self.line(place.span().start)))
+    }
+
+    fn wrong<T>(self, place: &Spanned<T>, key: &str, wanted: &str) -> Error {
+        self.at(place, Error::new(Kind::Invalid, format!("`{key}` must be {wanted}")))
+    }
+
+    fn unknown<'k, T: AsRef<str>>(self, key: &Spanned<T>, known: impl IntoIterator<Item = &'k str>) -> Error {
+        let known: Vec<_> = known.into_iter().collect();
+        let wrong = key.get_ref().as_ref();
+        let error = Error::new(Kind::Invalid, format!("there is no key `{wrong}`"));
+        let error = match nearest(wrong, known.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("known here: {}", known.join(", "))),
+        };
+        self.at(key, error)
+    }
+
+    fn table<'v, 'i>(self, value: &'v Spanned<DeValue<'i>>, key: &str) -> Result<Table<'v, 'i>> {
+        let wrong = || self.wrong(value, key, &format!("a table, written as [{key}]"));
+        value.get_ref().as_table().ok_or_else(wrong)
+    }
+
+    fn string<'v>(self, value: &'v Spanned<DeValue<'_>>, key: &str) -> Result<&'v str> {
+        value.get_ref().as_str().ok_or_else(|| self.wrong(value, key, "text in quotes"))
+    }
+
+    fn bool(self, value: &Spanned<DeValue<'_>>, key: &str) -> Result<bool> {
+        value.get_ref().as_bool().ok_or_else(|| self.wrong(value, key, "true or false"))
+    }
+
+    fn setting(self, value: &Spanned<DeValue<'_>>, key: &str, form: Form) -> Result<String> {
+        match form {
+            Form::Bool => Ok(self.bool(value, key)?.to_string()),
+            Form::List if value.get_ref().is_array() => self.any_setting(value, key),
+            Form::List => Err(self.wrong(value, key, "a list of texts: [\"...\"]")),
+            Form::Number => match value.get_ref() {
+                DeValue::Integer(n) if n.radix() == 10 && n.as_str().parse::<u64>().is_ok() => {
+                    Ok(n.as_str().to_owned())
+                }
+                _ => Err(self.wrong(value, key, "a whole number, not negative")),
+            },
+            Form::OneOf(words) => {
+                let text = self.string(value, key)?;
+                if words.contains(&text) {
+                    return Ok(text.to_owned());
+                }
+                Err(self.wrong(value, key, &format!("one of {}", words.join(", "))))
+            }
+        }
+    }
+
+    /// The text form of a setting whose kind only its backend knows.
+    fn any_setting(self, value: &Spanned<DeValue<'_>>, key: &str) -> Result<String> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Boolean(yes) => Ok(yes.to_string()),
+            DeValue::Integer(n) if n.radix() == 10 => Ok(n.as_str().to_owned()),
+            DeValue::Array(items) => {
+                let mut lines = Vec::new();
+                for item in items {
+                    let text = self.string(item, key)?;
+                    if text.contains('\n') {
+                        return Err(self.wrong(item, key, "a list of texts of one line each"));
+                    }
+                    lines.push(text);
+                }
+                Ok(lines.join("\n"))
+            }
+            _ => Err(self.wrong(value, key, "text, a whole number, true, false or a list of texts")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        let error = Config::parse(text).unwrap_err();
+        format!("{error} | {}", error.hint_text().unwrap_or(""))
+    }
+
+    #[test]
+    fn nothing_needs_to_be_said() {
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+        assert_eq!(Config::default().targets[0].target.backend, "tree");
+    }
+
+    #[test]
+    fn all_documented_keys_are_taken() {
+        let config = Config::parse(
+            r#"
+            [snapshot]
+            enabled = true
+            paths = ["src", "docs"]
+            ignore = ["*.log"]
+            include = []
+            skip-regenerable = false
+            max-files-per-dir = 20000
+            cross-mounts = true
+            git = true
+            sqlite = false
+            strategy = "copy"
+            times = "stored"
+            interval = "30s"
+            [plugins]
+            dir = "tools/plugins"
+            [[target]]
+            backend = "sqlite"
+            path = "app.db"
+            busy-timeout = "5s"
+            every-interval = true
+            [[target]]
+            name = "off"
+            backend = "sqlite"
+            enabled = false
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.interval, Duration::from_secs(30));
+        assert_eq!(config.plugins, Some("tools/plugins".into()));
+        assert_eq!(config.targets.len(), 2);
+        let tree = &config.targets[0].target.settings;
+        assert_eq!(tree["paths"], "src\ndocs");
+        assert_eq!(tree["max-files-per-dir"], "20000");
+        let database = &config.targets[1];
+        assert_eq!(database.target.name, "sqlite");
+        assert_eq!(database.target.settings["busy-timeout"], "5s");
+        assert!(database.every_interval);
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_and_the_line() {
+        assert_eq!(
+            message("[snapshot]\n\nignroe = []\n"),
+            "snapback.toml, line 3: there is no key `ignroe` | did you mean `ignore`?"
+        );
+        assert_eq!(
+            message("[snapshots]\n"),
+            "snapback.toml, line 1: there is no key `snapshots` | did you mean `snapshot`?"
+        );
+        assert!(message("[retention]\nkeep = 1\n").contains("known here: snapshot, target, plugins"));
+    }
+
+    #[test]
+    fn wrong_values_name_what_is_wanted() {
+        for (text, wanted) in [
+            ("[snapshot]\ngit = \"yes\"", "line 2: `git` must be true or false"),
+            ("[snapshot]\nignore = \"x\"", "line 2: `ignore` must be a list of texts"),
+            ("[snapshot]\nmax-files-per-dir = -1", "line 2: `max-files-per-dir` must be a whole number"),
+            ("[snapshot]\nstrategy = \"zfs\"", "line 2: `strategy` must be one of auto, copy"),
+            ("[snapshot]\ninterval = \"soon\"", "line 2: `soon` is not a duration"),
+            ("[snapshot\n", "line 1: "),
+            ("[[target]]\nname = \"x\"", "line 1: a [[target]] without `backend`"),
+            ("[[target]]\nbackend = \"tree\"", "there are two targets called `tree`"),
+            ("[[target]]\nbackend = \"s\"\nname = \"../x\"", "cannot be the name of a target"),
+            ("target = 5", "`target` must be written as [[target]]"),
+        ] {
+            let message = message(text);
+            assert!(message.contains(wanted), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_tree_can_be_switched_off() {
+        assert!(Config::parse("[snapshot]\nenabled = false").unwrap().targets.is_empty());
+    }
+}

@@ -1,0 +1,10 @@
+//! The project: its root, what it asks for, and what its user wants.
+
+pub mod config;
+mod nearest;
+pub mod registry;
+pub mod root;
+pub mod units;
+pub mod user;
+
+pub use nearest::nearest;

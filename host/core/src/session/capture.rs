@@ -1,0 +1,156 @@
+//! Capturing targets side by side.
+
+use super::Session;
+use super::take::Selection;
+use crate::backend::{Call, Part, Target};
+use crate::error::{Error, Result};
+use crate::history::snapshot::{Captured, Snapshot};
+use crate::object::ObjectKind;
+use crate::report::Report;
+use crate::store::{Source, Writer};
+use crate::text::Bytes;
+use crate::tree::root::Root;
+use std::sync::{Arc, Mutex};
+
+/// What is to be captured: a target, and what a restore that follows will write.
+pub(super) struct Job {
+    pub target: Target,
+    pub cover: Vec<Part>,
+}
+
+impl Session {
+    /// Captures all `jobs` at the same time into `writer`, in their order. Nothing is
+    /// kept when one of them fails.
+    pub(super) fn capture(
+        &self,
+        jobs: Vec<Job>,
+        writer: &Arc<Writer>,
+        selection: &Selection,
+    ) -> Result<Vec<Captured>> {
+        if let [job] = &jobs[..] {
+            return Ok(vec![self.capture_one(job, writer, selection)?]);
+        }
+        std::thread::scope(|scope| {
+            let running: Vec<_> =
+                jobs.iter().map(|job| scope.spawn(|| self.capture_one(job, writer, selection))).collect();
+            let results: Vec<_> = running
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::panicked("a capture"))))
+                .collect();
+            results.into_iter().collect()
+        })
+    }
+
+    fn capture_one(&self, job: &Job, writer: &Arc<Writer>, selection: &Selection) -> Result<Captured> {
+        let env = self.env();
+        let target = &job.target;
+        let backend = env.backends.get(&target.backend)?;
+        let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
+        let previous = previous.as_ref().and_then(|s| s.target(&target.name));
+        let previous = previous.map_or(&[][..], |captured| &captured.parts);
+        let omitted = Arc::new(Omitted { inner: env.report.clone(), list: Mutex::default() });
+        let call = Call {
+            root: env.root.clone(),
+            target: Arc::new(target.clone()),
+            store: self.opened().clone(),
+            writer: Some(writer.clone()),
+            cover: Arc::new(job.cover.clone()),
+            only: Arc::default(),
+            huge: selection.huge_limit(previous.is_empty()),
+            report: omitted.clone(),
+            cancel: env.cancel.clone(),
+        };
+        let parts = backend
+            .snapshot(&call, previous)
+            .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
+        let (mut bytes, mut files) = (0, 0);
+        for root in roots(&**writer, &parts) {
+            let root = root?;
+            bytes += root.bytes;
+            files += root.files;
+        }
+        let omitted = std::mem::take(&mut *omitted.list.lock().expect("no holder panics"));
+        Ok(Captured { target: target.clone(), parts, omitted, bytes, files })
+    }
+}
+
+/// The captured directories among `parts`.
+pub(super) fn roots<'a>(
+    source: &'a dyn Source,
+    parts: &'a [Part],
+) -> impl Iterator<Item = Result<Root>> + use<'a> {
+    parts
+        .iter()
+        .filter(|part| part.content.kind() == ObjectKind::Root)
+        .map(|part| Root::decode(&source.read(&part.content)?))
+}
+
+/// Whether two captures hold the same state, times aside.
+pub(super) fn same_state(source: &dyn Source, a: &Captured, b: &Captured) -> Result<bool> {
+    if a.parts.len() != b.parts.len() {
+        return Ok(false);
+    }
+    for (a, b) in a.parts.iter().zip(&b.parts) {
+        let same = a.name == b.name
+            && (a.content == b.content || {
+                let kinds = [a.content.kind(), b.content.kind()];
+                kinds == [ObjectKind::Root; 2] && {
+                    let a = Root::decode(&source.read(&a.content)?)?;
+                    a.same_state(&Root::decode(&source.read(&b.content)?)?)
+                }
+            });
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether `snapshot` holds the same state as `captured`, target by target.
+pub(super) fn holds(source: &dyn Source, snapshot: &Snapshot, captured: &[Captured]) -> Result<bool> {
+    if snapshot.targets.len() != captured.len() {
+        return Ok(false);
+    }
+    for current in captured {
+        let Some(stored) = snapshot.target(&current.target.name) else { return Ok(false) };
+        if stored.target != current.target || !same_state(source, stored, current)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Passes everything on and remembers what was omitted.
+struct Omitted {
+    inner: Arc<dyn Report>,
+    list: Mutex<Vec<(Bytes, String)>>,
+}
+
+/// A capture that omits more than this many things is told by number only.
+const MOST_OMITTED: usize = 1000;
+
+impl Report for Omitted {
+    fn log(&self, target: &str, level: &str, message: &str) {
+        self.inner.log(target, level, message);
+    }
+
+    fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
+        let mut list = self.list.lock().expect("no holder panics");
+        if list.len() < MOST_OMITTED {
+            list.push((Bytes(subject.to_vec()), reason.to_owned()));
+        }
+        self.inner.omitted(target, subject, reason);
+    }
+
+    fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
+        self.inner.begin(title, total, unit);
+    }
+
+    fn advance(&self, by: u64) {
+        self.inner.advance(by);
+    }
+
+    fn end(&self) {
+        self.inner.end();
+    }
+}

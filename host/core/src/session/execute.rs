@@ -1,0 +1,199 @@
+//! Executing a plan: save what is there, note in the journal what begins, put each
+//! target back, add the step to the timeline.
+//!
+//! Invariant: nothing is touched before the present state is durable in a snapshot.
+//! When a target fails, those already put back return to that state.
+
+use super::Session;
+use super::diff::Difference;
+use super::plan::{Action, Plan, Saved};
+use crate::backend::Call;
+use crate::error::{Error, Result};
+use crate::history::Id;
+use crate::history::journal::Journal;
+use crate::history::snapshot::{Captured, Snapshot};
+use crate::history::timeline::Timeline;
+use crate::report::Report;
+use crate::text::Bytes;
+use std::sync::{Arc, Mutex};
+
+/// Something that a restore left as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotRestored {
+    /// The target.
+    pub target: String,
+    /// Path inside the target, or the backend's name for the subject.
+    pub path: Bytes,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was done.
+pub struct Outcome {
+    /// What it was.
+    pub action: Action,
+    /// The snapshot that it went to.
+    pub restored_to: Id,
+    /// The snapshot that holds what was there before.
+    pub saved_as: Id,
+    /// What was to change.
+    pub changes: Vec<Difference>,
+    /// What was left as it was.
+    pub not_restored: Vec<NotRestored>,
+}
+
+impl Session {
+    /// Does what `plan` says. With `partial`, a target that fails does not take back
+    /// the others.
+    ///
+    /// # Errors
+    /// When the present state cannot be saved (nothing was touched), or a target
+    /// cannot be put back (all are as they were, unless the error says otherwise).
+    pub fn execute(&self, plan: Plan, partial: bool) -> Result<Outcome> {
+        let env = self.env();
+        let saved = match plan.saved {
+            Saved::Existing(id) => self.load(&id)?,
+            Saved::New(snapshot) => self.commit(*snapshot, &plan.writer)?,
+        };
+        let mut not_restored = plan.not_restored;
+        let nothing_to_do = plan.changes.is_empty();
+        if !nothing_to_do {
+            let journal = Journal {
+                format: Journal::FORMAT,
+                to: plan.to.id.clone(),
+                saved: saved.id.clone(),
+                targets: plan.targets,
+                only: plan.only,
+                record: plan.record.clone(),
+            };
+            journal.begin(&env.disk, &self.dir)?;
+            not_restored.extend(self.put_back(&journal, &plan.to, &saved, partial)?);
+        }
+        // An undo that changes nothing still goes one step back; a restore is no step then.
+        if !nothing_to_do || plan.action != Action::Restore {
+            self.close(&plan.record)?;
+        }
+        self.retain()?;
+        Ok(Outcome {
+            action: plan.action,
+            restored_to: plan.to.id,
+            saved_as: saved.id,
+            changes: plan.changes,
+            not_restored,
+        })
+    }
+
+    /// Puts the journal's targets back, all or (unless `partial`) none.
+    fn put_back(
+        &self,
+        journal: &Journal,
+        to: &Snapshot,
+        saved: &Snapshot,
+        partial: bool,
+    ) -> Result<Vec<NotRestored>> {
+        let mut not_restored = Vec::new();
+        for (at, name) in journal.targets.iter().enumerate() {
+            match self.restore_target(journal, name, to, saved) {
+                Ok(refused) => not_restored.extend(refused),
+                Err(error) if partial => not_restored.push(NotRestored {
+                    target: name.clone(),
+                    path: Bytes::default(),
+                    reason: error.to_string(),
+                }),
+                Err(error) => {
+                    for name in journal.targets[..=at].iter().rev() {
+                        self.restore_target(journal, name, saved, to)
+                            .map_err(|second| unfinished(&error, &second))?;
+                    }
+                    Journal::end(&self.env().disk, &self.dir)?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(not_restored)
+    }
+
+    /// Makes one target as in `to`, where it is as in `now`.
+    pub(super) fn restore_target(
+        &self,
+        journal: &Journal,
+        name: &str,
+        to: &Snapshot,
+        now: &Snapshot,
+    ) -> Result<Vec<NotRestored>> {
+        let env = self.env();
+        let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
+        let stored = to.target(name).ok_or_else(|| missing(to))?;
+        let current = now.target(name).ok_or_else(|| missing(now))?;
+        let refused = Arc::new(Refused { inner: env.report.clone(), list: Mutex::default() });
+        let call = Call {
+            root: env.root.clone(),
+            target: Arc::new(stored.target.clone()),
+            store: self.opened().clone(),
+            writer: None,
+            cover: Arc::default(),
+            only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
+            huge: None,
+            report: refused.clone(),
+            cancel: env.cancel.clone(),
+        };
+        let backend = env.backends.get(&stored.target.backend)?;
+        backend
+            .restore(&call, &stored.parts, &current.parts)
+            .map_err(|error| error.context(format_args!("could not put `{name}` back")))?;
+        let mut list = std::mem::take(&mut *refused.list.lock().expect("no holder panics"));
+        list.iter_mut().for_each(|item| item.target = name.to_owned());
+        Ok(list)
+    }
+
+    /// Adds the step to the timeline and removes the journal. Doing it twice adds it once.
+    pub(super) fn close(&self, record: &crate::history::timeline::Record) -> Result<()> {
+        let env = self.env();
+        if Timeline::load(self.opened().path())?.last.as_ref() != Some(record) {
+            Timeline::append(&env.disk, &self.dir, record)?;
+        }
+        if Journal::load(self.opened().path())?.is_some() {
+            Journal::end(&env.disk, &self.dir)?;
+        }
+        Ok(())
+    }
+}
+
+fn unfinished(first: &Error, second: &Error) -> Error {
+    Error::new(first.kind(), format!("{first}; and it could not be taken back: {second}")).hint(
+        "`snapback status` shows the unfinished step; `snapback undo --resume` or `--take-back` goes on",
+    )
+}
+
+/// Passes everything on and remembers what was refused.
+struct Refused {
+    inner: Arc<dyn Report>,
+    list: Mutex<Vec<NotRestored>>,
+}
+
+impl Report for Refused {
+    fn log(&self, target: &str, level: &str, message: &str) {
+        self.inner.log(target, level, message);
+    }
+
+    fn refused(&self, target: &str, subject: &[u8], reason: &str) {
+        self.list.lock().expect("no holder panics").push(NotRestored {
+            target: target.to_owned(),
+            path: Bytes(subject.to_vec()),
+            reason: reason.to_owned(),
+        });
+        self.inner.refused(target, subject, reason);
+    }
+
+    fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
+        self.inner.begin(title, total, unit);
+    }
+
+    fn advance(&self, by: u64) {
+        self.inner.advance(by);
+    }
+
+    fn end(&self) {
+        self.inner.end();
+    }
+}

@@ -1,0 +1,220 @@
+//! What the commands do: take snapshots, put them back, look at them.
+//!
+//! `Project` is opened for every command and only reads. `Session` holds the store's
+//! lock and has recovered whatever an earlier command left unfinished; it is what
+//! writes. Both are lent everything they need (`Environment`); they read no
+//! environment variable and print nothing.
+
+mod capture;
+mod diff;
+mod execute;
+mod list;
+mod lock;
+mod plan;
+mod recover;
+mod retain;
+mod take;
+
+pub use diff::{Difference, Side};
+pub use execute::{NotRestored, Outcome};
+pub use list::{Damaged, Listing, State};
+pub use lock::Session;
+pub use plan::{Action, Ask, Plan, Saved};
+pub use recover::{Pending, Recovery};
+pub use retain::{Bounds, Freed};
+pub use take::{Request, Selection, Taken};
+
+use crate::backend::{Backends, Cancel};
+use crate::disk::Disk;
+use crate::error::{Error, Kind, Result};
+use crate::history::clock::Clock;
+use crate::history::snapshot::{self, Snapshot};
+use crate::history::{Id, id, timeline::Timeline};
+use crate::project::config::{self, Config};
+use crate::project::registry::Registry;
+use crate::project::user::User;
+use crate::project::{nearest, root};
+use crate::report::Report;
+use crate::store::{self, Store};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a command lends.
+#[derive(Clone)]
+pub struct Environment {
+    /// The project's root, absolute.
+    pub root: PathBuf,
+    /// Where the user's state is kept (`$XDG_STATE_HOME/snapback`).
+    pub state: PathBuf,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// What the user wants of every project.
+    pub user: User,
+    /// The door to the disk.
+    pub disk: Disk,
+    /// Time and chance.
+    pub clock: Arc<dyn Clock>,
+    /// The backends there are.
+    pub backends: Arc<dyn Backends>,
+    /// Who is told what is going on.
+    pub report: Arc<dyn Report>,
+    /// Looked at by every long loop.
+    pub cancel: Cancel,
+    /// The run inside which this command is called, if it is.
+    pub inside: Option<String>,
+}
+
+/// A project, for reading.
+pub struct Project {
+    env: Environment,
+    config: Config,
+    store: Option<Arc<Store>>,
+}
+
+impl Project {
+    /// Opens the project; it need not have a store yet. A root that is gone can be
+    /// opened as long as its store can.
+    ///
+    /// # Errors
+    /// When the root cannot be used, snapback.toml is wrong, or the store cannot be read.
+    pub fn open(env: Environment) -> Result<Self> {
+        root::check(&env.root)?;
+        let config = read_config(&env)?;
+        let path = env.root.join(store::DIR);
+        let store = match fs::symlink_metadata(&path) {
+            Ok(_) => Some(Store::open(&path, env.disk.clone())?),
+            Err(_) => None,
+        };
+        Ok(Self { env, config, store })
+    }
+
+    /// Takes the store's lock for writing, makes the store if there is none, and
+    /// finishes what an earlier command left unfinished.
+    ///
+    /// # Errors
+    /// When the store cannot be written or an unfinished step cannot be finished.
+    pub fn lock(self) -> Result<Session> {
+        let session = Session::lock(self)?;
+        session.recover()?;
+        Ok(session)
+    }
+
+    /// Like [`Project::lock`], without finishing what is pending: for the commands
+    /// that say how it is to be finished.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn lock_unrecovered(self) -> Result<Session> {
+        Session::lock(self)
+    }
+
+    /// The project's root.
+    pub fn root(&self) -> &Path {
+        &self.env.root
+    }
+
+    /// What the project asks for.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The store, when there is one.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.store.as_ref()
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing was ever captured here.
+    pub fn need_store(&self) -> Result<&Arc<Store>> {
+        self.store.as_ref().ok_or_else(|| {
+            let why = format!("there are no snapshots of {} yet", crate::error::show(&self.env.root));
+            Error::new(Kind::NotFound, why).hint("`snapback run -- COMMAND` or `snapback snap` takes one")
+        })
+    }
+
+    /// What the timeline says.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn timeline(&self) -> Result<Timeline> {
+        self.store().map_or_else(|| Ok(Timeline::default()), |store| Timeline::load(store.path()))
+    }
+
+    /// The names of all snapshots, newest first.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn ids(&self) -> Result<Vec<Id>> {
+        self.store().map_or_else(|| Ok(Vec::new()), |store| snapshot::ids(&store.snapshots()))
+    }
+
+    /// The snapshot that a person means by `text`.
+    ///
+    /// # Errors
+    /// When there is none or there are several, or its record is damaged.
+    pub fn find(&self, text: &str) -> Result<Snapshot> {
+        let ids = self.ids()?;
+        self.load(id::resolve(text, &ids)?)
+    }
+
+    /// The record of `id`.
+    ///
+    /// # Errors
+    /// When it is missing or damaged.
+    pub fn load(&self, id: &Id) -> Result<Snapshot> {
+        Snapshot::load(&self.need_store()?.snapshots(), id)
+    }
+
+    /// The newest snapshot with a whole record that satisfies `wanted`.
+    fn newest(&self, wanted: impl Fn(&Snapshot) -> bool) -> Result<Option<Snapshot>> {
+        Ok(self.ids()?.iter().filter_map(|id| self.load(id).ok()).find(wanted))
+    }
+
+    fn registry(&self) -> Registry {
+        Registry::new(&self.env.state)
+    }
+}
+
+fn read_config(env: &Environment) -> Result<Config> {
+    let path = env.root.join(config::FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(error) => return Err(Error::io(error, "could not read", &path)),
+    };
+    let config = Config::parse(&text)?;
+    for configured in &config.targets {
+        let target = &configured.target;
+        let line = |key: &str| match configured.lines.get(key) {
+            Some(line) => format!("{}, line {line}", config::FILE),
+            None => config::FILE.to_owned(),
+        };
+        let names = env.backends.names();
+        if !names.contains(&target.backend) {
+            let why = format!("{}: there is no backend `{}`", line("backend"), target.backend);
+            let error = Error::new(Kind::Invalid, why);
+            return Err(match nearest(&target.backend, names.iter().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint("`snapback backends` lists them"),
+            });
+        }
+        // The tree's keys were checked while reading; no backend is loaded for them.
+        if target.name == config::TREE {
+            continue;
+        }
+        let settings = env.backends.settings(&target.backend)?;
+        for key in target.settings.keys().filter(|key| !settings.contains(key)) {
+            let known = settings.iter().map(String::as_str).chain(config::target_keys().iter().copied());
+            let why = format!("{}: the backend `{}` has no setting `{key}`", line(key), target.backend);
+            let error = Error::new(Kind::Invalid, why);
+            return Err(match nearest(key, known) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("`snapback backends show {}` lists them", target.backend)),
+            });
+        }
+    }
+    Ok(config)
+}

@@ -1,0 +1,252 @@
+//! Planning an undo, a redo or a restore: what it will do, before it does anything.
+//!
+//! A plan holds the capture of what is there now (not yet committed), so that what is
+//! shown is what will be done; executing it commits that capture first.
+
+use super::capture::{Job, holds, roots};
+use super::diff::{Difference, differences};
+use super::take::Selection;
+use super::{NotRestored, Session};
+use crate::error::{Error, Kind, Result};
+use crate::history::Id;
+use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
+use crate::history::timeline::{Record, Step, Timeline};
+use crate::project::nearest;
+use crate::store::{Store, Writer};
+use crate::text::Bytes;
+use std::sync::Arc;
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// Take back the newest step.
+    Undo,
+    /// Within the newest run, go one snapshot back.
+    UndoStep,
+    /// Do the step that was undone last again.
+    Redo,
+    /// Go to a snapshot.
+    Restore(Id),
+}
+
+/// What a plan will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Take back a step.
+    Undo,
+    /// Do a step again.
+    Redo,
+    /// Put chosen things back, as a step of its own.
+    Restore,
+}
+
+/// Where the state that is replaced is kept.
+pub enum Saved {
+    /// In a snapshot that exists.
+    Existing(Id),
+    /// In a snapshot that is committed before anything is touched.
+    New(Box<Snapshot>),
+}
+
+/// What will be done.
+pub struct Plan {
+    /// What it is.
+    pub action: Action,
+    /// The step that is taken back or done again.
+    pub step: Option<Step>,
+    /// The snapshot that it goes to.
+    pub to: Snapshot,
+    /// Where the present state is kept.
+    pub saved: Saved,
+    /// What will change: from the present to `to`.
+    pub changes: Vec<Difference>,
+    /// What will not come back, as far as the snapshot says.
+    pub not_restored: Vec<NotRestored>,
+    /// What the next undo would take back after this one.
+    pub next: Option<Step>,
+    /// Runs that are going on.
+    pub running: Vec<Id>,
+    /// Paths to which it is narrowed.
+    pub(super) only: Vec<Bytes>,
+    /// Names of the targets concerned, in the order of `to`.
+    pub(super) targets: Vec<String>,
+    pub(super) current: Vec<Captured>,
+    pub(super) record: Record,
+    pub(super) writer: Arc<Writer>,
+}
+
+impl Plan {
+    /// Whether there is nothing to put back.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+impl Session {
+    /// Plans `ask`, narrowed to `targets` and to `paths` inside the tree (empty: all).
+    ///
+    /// # Errors
+    /// `NotFound` when there is nothing to undo or redo; whatever keeps the present
+    /// state from being captured, or the stored one from being read.
+    pub fn plan(&self, ask: &Ask, targets: &[String], paths: &[Bytes]) -> Result<Plan> {
+        let timeline = Timeline::load(self.opened().path())?;
+        let narrowed = !targets.is_empty() || !paths.is_empty();
+        let (action, step, to) = match ask {
+            Ask::Undo => {
+                let step = timeline.done.last().ok_or_else(|| nothing(&timeline, "undo"))?;
+                let action = if narrowed { Action::Restore } else { Action::Undo };
+                (action, Some(step.clone()), self.load(&step.before)?)
+            }
+            Ask::Redo => {
+                let step = timeline.undone.last().ok_or_else(|| nothing(&timeline, "redo"))?;
+                let after = step.after.clone().expect("an undone step has a state after it");
+                (Action::Redo, Some(step.clone()), self.load(&after)?)
+            }
+            Ask::UndoStep => (Action::Restore, None, self.one_back(&timeline)?),
+            Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
+        };
+        let names = chosen(&to, targets)?;
+        let (current, writer) = self.capture_like(&to, &names)?;
+        let kind = match action {
+            Action::Undo => SnapshotKind::PreUndo,
+            Action::Redo => SnapshotKind::PreRedo,
+            Action::Restore => SnapshotKind::PreRestore,
+        };
+        let saved = match self.newest(|snapshot| holds(&*writer, snapshot, &current).unwrap_or(false))? {
+            Some(snapshot) => Saved::Existing(snapshot.id),
+            None => Saved::New(Box::new(self.record(kind, current.clone()))),
+        };
+        let saved_id = saved.id().clone();
+        let record = match (action, &step) {
+            (Action::Undo, Some(step)) => Record::Undid { before: step.before.clone(), saved: saved_id },
+            (Action::Redo, Some(step)) => Record::Redid { before: step.before.clone(), saved: saved_id },
+            _ => Record::Did { kind: SnapshotKind::PreRestore, before: saved_id },
+        };
+        let mut changes = Vec::new();
+        let mut not_restored = Vec::new();
+        for now in &current {
+            let stored = to.target(&now.target.name).expect("captured like it");
+            differences(&*writer, now, &**self.opened(), stored, &mut |difference| {
+                if is_within(&difference.path, paths) {
+                    changes.push(difference);
+                }
+                Ok(())
+            })?;
+            not_restored.extend(holes(self.opened(), stored, paths)?);
+        }
+        let next = match action {
+            Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
+            _ => None,
+        };
+        Ok(Plan {
+            action,
+            step,
+            saved,
+            changes,
+            not_restored,
+            next,
+            running: self.running()?,
+            only: paths.to_vec(),
+            targets: current.iter().map(|c| c.target.name.clone()).collect(),
+            current,
+            record,
+            writer,
+            to,
+        })
+    }
+
+    /// Captures the targets of `like` (those in `names`; empty: all) with the settings
+    /// frozen in it, and at least what it covers.
+    pub(super) fn capture_like(
+        &self,
+        like: &Snapshot,
+        names: &[String],
+    ) -> Result<(Vec<Captured>, Arc<Writer>)> {
+        let writer = Arc::new(self.opened().writer()?);
+        let wanted = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
+        let jobs = like.targets.iter().filter(wanted);
+        let jobs = jobs.map(|c| Job { target: c.target.clone(), cover: c.parts.clone() }).collect();
+        let selection = Selection { allow_huge: true, ..Selection::default() };
+        Ok((self.capture(jobs, &writer, &selection)?, writer))
+    }
+
+    /// The snapshot that `undo --step` goes to: the newest of the newest run's own
+    /// that does not hold the present state and is not newer than one that does.
+    fn one_back(&self, timeline: &Timeline) -> Result<Snapshot> {
+        let step = timeline.done.last().ok_or_else(|| nothing(timeline, "undo"))?;
+        let start = self.load(&step.before)?;
+        let (current, writer) = self.capture_like(&start, &[])?;
+        let mut snapshots: Vec<Snapshot> = self
+            .ids()?
+            .iter()
+            .filter_map(|id| self.load(id).ok())
+            .filter(|s| s.id == start.id || s.run.as_ref() == Some(&start.id))
+            .collect();
+        let here = snapshots.iter().position(|s| holds(&*writer, s, &current).unwrap_or(false));
+        let at = here.map_or(0, |at| (at + 1).min(snapshots.len() - 1));
+        Ok(snapshots.swap_remove(at))
+    }
+}
+
+impl Saved {
+    /// The snapshot's name.
+    pub fn id(&self) -> &Id {
+        match self {
+            Self::Existing(id) => id,
+            Self::New(snapshot) => &snapshot.id,
+        }
+    }
+}
+
+fn nothing(timeline: &Timeline, what: &str) -> Error {
+    let error = Error::new(Kind::NotFound, format!("there is nothing to {what}"));
+    match what {
+        "undo" if !timeline.undone.is_empty() => {
+            error.hint("`snapback redo` does the last undone step again")
+        }
+        "undo" => error.hint(
+            "`snapback run -- COMMAND` makes a step that can be undone; `snapback list` shows what is stored",
+        ),
+        _ => error.hint("only a step that was undone can be redone, and a new run ends that"),
+    }
+}
+
+fn chosen(to: &Snapshot, targets: &[String]) -> Result<Vec<String>> {
+    for name in targets {
+        if to.target(name).is_none() {
+            let names: Vec<_> = to.targets.iter().map(|c| c.target.name.as_str()).collect();
+            let why = format!("snapshot {} has no target `{name}`", to.id);
+            let error = Error::new(Kind::NotFound, why);
+            return Err(match nearest(name, names.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("it has: {}", names.join(", "))),
+            });
+        }
+    }
+    Ok(targets.to_vec())
+}
+
+/// Whether `path` is one of `paths` or beneath one; all are when there are none.
+pub(super) fn is_within(path: &[u8], paths: &[Bytes]) -> bool {
+    paths.is_empty()
+        || paths.iter().any(|Bytes(of)| {
+            of.is_empty() || path.strip_prefix(&of[..]).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        })
+}
+
+/// What should have been captured and was not, where it is concerned.
+fn holes(store: &Arc<Store>, stored: &Captured, paths: &[Bytes]) -> Result<Vec<NotRestored>> {
+    let mut holes = Vec::new();
+    for root in roots(&**store, &stored.parts) {
+        for item in root?.left_out.into_iter().filter(|item| item.why.is_hole()) {
+            if is_within(&item.path, paths) {
+                holes.push(NotRestored {
+                    target: stored.target.name.clone(),
+                    path: Bytes(item.path),
+                    reason: format!("not in the snapshot: {}", item.why.word()),
+                });
+            }
+        }
+    }
+    Ok(holes)
+}

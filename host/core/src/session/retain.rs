@@ -1,0 +1,189 @@
+//! Keeping the history within bounds: which snapshots go, and giving their space back.
+//!
+//! Never dropped: what an unfinished step needs, what the next undo and redo need, the
+//! newest run, runs that are going on, and pinned snapshots. The order is such that a
+//! crash in between leaves only unreferenced objects: timeline, records, objects.
+
+use super::Session;
+use crate::error::{Error, Kind, Result};
+use crate::history::journal::Journal;
+use crate::history::snapshot::{Snapshot, SnapshotKind};
+use crate::history::timeline::Timeline;
+use crate::history::{Id, snapshot};
+use crate::object::Key;
+use crate::project::user::Retention;
+use jiff::SignedDuration;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Bounds that one `gc` is asked to keep instead of the user's.
+#[derive(Debug, Clone, Default)]
+pub struct Bounds {
+    /// Snapshots to keep.
+    pub keep: Option<usize>,
+    /// Age to keep.
+    pub keep_within: Option<Duration>,
+    /// Bytes of the store.
+    pub max_size: Option<u64>,
+}
+
+/// What a gc did, or would do.
+#[derive(Debug, Clone, Default)]
+pub struct Freed {
+    /// Snapshots dropped.
+    pub dropped: Vec<Id>,
+    /// Bytes given back.
+    pub bytes: u64,
+}
+
+/// After this many dropped snapshots their objects are collected.
+const COLLECT_AFTER: usize = 10;
+
+impl Session {
+    /// Drops what is out of the user's bounds; space is given back once it is worth it.
+    pub(super) fn retain(&self) -> Result<()> {
+        let kept = &self.env().user.retention;
+        let bounds = Bounds {
+            keep: Some(kept.keep),
+            keep_within: Some(kept.keep_within),
+            max_size: Some(self.max_size()),
+        };
+        let over = self.opened().size()? > self.max_size();
+        let ids = snapshot::ids(self.snapshots.path())?;
+        if ids.len() <= kept.keep && !over && !self.has_old(&ids, kept) {
+            return Ok(());
+        }
+        let dropped = self.drop_all(self.surplus(&bounds, over)?)?;
+        if over || dropped.len() >= COLLECT_AFTER || self.opened().garbage_hint()? >= COLLECT_AFTER {
+            self.collect(false)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the history within `bounds` (what they leave open: the user's), and gives
+    /// all unused space back. With `dry`, only says what would go.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn gc(&self, bounds: &Bounds, dry: bool) -> Result<Freed> {
+        let kept = &self.env().user.retention;
+        let bounds = Bounds {
+            keep: bounds.keep.or(Some(kept.keep)),
+            keep_within: bounds.keep_within.or(Some(kept.keep_within)),
+            max_size: bounds.max_size.or(Some(self.max_size())),
+        };
+        let surplus = self.surplus(&bounds, true)?;
+        if dry {
+            return Ok(Freed { dropped: surplus, bytes: 0 });
+        }
+        let dropped = self.drop_all(surplus)?;
+        let bytes = self.collect(false)?;
+        Ok(Freed { dropped, bytes })
+    }
+
+    /// Drops one snapshot and removes from the disk what only it held.
+    ///
+    /// # Errors
+    /// `Busy` when an unfinished step or a run that is going on needs it.
+    pub fn forget(&self, id: &Id) -> Result<Freed> {
+        let journal = Journal::load(self.opened().path())?;
+        let needed = journal.is_some_and(|j| j.to == *id || j.saved == *id);
+        if needed || self.running()?.contains(id) {
+            let why = format!("snapshot {id} is needed by what is going on now");
+            return Err(
+                Error::new(Kind::Busy, why).hint("wait until it has ended; `snapback status` shows it")
+            );
+        }
+        let dropped = self.drop_all(vec![id.clone()])?;
+        let bytes = self.collect(true)?;
+        Ok(Freed { dropped, bytes })
+    }
+
+    /// Which snapshots are out of `bounds`, oldest last.
+    fn surplus(&self, bounds: &Bounds, by_size: bool) -> Result<Vec<Id>> {
+        let ids = snapshot::ids(self.snapshots.path())?;
+        let records: Vec<Snapshot> = ids.iter().filter_map(|id| self.load(id).ok()).collect();
+        let needed = self.needed(&records)?;
+        let now = self.env().clock.now();
+        let mut surplus = Vec::new();
+        let mut kept_bytes = 0u64;
+        let total = self.opened().size()?;
+        let listed: u64 = records.iter().map(|s| s.bytes_added).sum();
+        for (place, record) in records.iter().enumerate() {
+            let age = now.duration_since(record.created.0);
+            let too_many = bounds.keep.is_some_and(|keep| place >= keep);
+            let too_old = bounds
+                .keep_within
+                .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
+            kept_bytes += record.bytes_added;
+            // What older snapshots added is shared by newer ones: an estimate that errs
+            // on the side of keeping.
+            let too_large = by_size
+                && bounds
+                    .max_size
+                    .is_some_and(|max| total > max && kept_bytes > listed.min(max) && place > 0);
+            if (too_many || too_old || too_large) && !needed.contains(&record.id) {
+                surplus.push(record.id.clone());
+            }
+        }
+        Ok(surplus)
+    }
+
+    fn needed(&self, records: &[Snapshot]) -> Result<HashSet<Id>> {
+        let timeline = Timeline::load(self.opened().path())?;
+        let mut needed: HashSet<Id> = timeline.needed().into_iter().cloned().collect();
+        if let Some(journal) = Journal::load(self.opened().path())? {
+            needed.extend([journal.to, journal.saved]);
+        }
+        needed.extend(self.running()?);
+        needed.extend(records.first().map(|s| s.id.clone()));
+        needed.extend(records.iter().find(|s| s.kind == SnapshotKind::Run).map(|s| s.id.clone()));
+        needed.extend(records.iter().filter(|s| s.pinned).map(|s| s.id.clone()));
+        Ok(needed)
+    }
+
+    fn has_old(&self, ids: &[Id], kept: &Retention) -> bool {
+        let Ok(within) = SignedDuration::try_from(kept.keep_within) else { return false };
+        let oldest = ids.last().and_then(|id| self.load(id).ok());
+        oldest.is_some_and(|s| self.env().clock.now().duration_since(s.created.0) > within)
+    }
+
+    fn max_size(&self) -> u64 {
+        const LARGEST: u64 = 10 << 30;
+        let kept = &self.env().user.retention;
+        kept.max_size.unwrap_or_else(|| {
+            let disk =
+                rustix::fs::statvfs(self.opened().path()).map_or(u64::MAX, |s| s.f_blocks * s.f_frsize);
+            LARGEST.min(disk / 10)
+        })
+    }
+
+    fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
+        if ids.is_empty() {
+            return Ok(ids);
+        }
+        let disk = &self.env().disk;
+        let timeline = Timeline::load(self.opened().path())?;
+        let gone: HashSet<&Id> = ids.iter().collect();
+        timeline.prune(disk, &self.dir, |id| !gone.contains(id))?;
+        for id in &ids {
+            self.opened().discard(&self.snapshots, id.as_str().as_bytes())?;
+        }
+        Ok(ids)
+    }
+
+    /// Removes objects that no snapshot needs. `all`: down to the last one.
+    fn collect(&self, all: bool) -> Result<u64> {
+        let ids = snapshot::ids(self.snapshots.path())?;
+        let mut live: Vec<Key> = Vec::new();
+        for id in &ids {
+            // A snapshot whose record is damaged may be mended by hand: while it is
+            // there, nothing that it may need is removed.
+            let record = self.load(id).map_err(|error| {
+                error.hint(format!("`snapback forget {id}` drops it; until then no space is given back"))
+            })?;
+            live.extend(record.targets.iter().flat_map(|t| t.parts.iter().map(|part| part.content)));
+        }
+        self.opened().gc(&live, all)
+    }
+}

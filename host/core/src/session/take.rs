@@ -1,0 +1,215 @@
+//! Taking a snapshot: capture all targets, commit, add the step to the timeline.
+
+use super::Session;
+use super::capture::{Job, holds};
+use crate::backend::Huge;
+use crate::error::{Error, Kind, Result, show};
+use crate::history::clock::Moment;
+use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
+use crate::history::timeline::{Record, Timeline};
+use crate::history::{Id, snapshot};
+use crate::project::config::Configured;
+use crate::project::nearest;
+use crate::text::Bytes;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A first snapshot of more than this is asked for.
+const HUGE: Huge = Huge { files: 500_000, bytes: 5 << 30 };
+
+/// Which targets are meant, and how much may be captured unasked.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Only these; empty: all.
+    pub only: Vec<String>,
+    /// Not these.
+    pub skip: Vec<String>,
+    /// A huge first snapshot is wanted.
+    pub allow_huge: bool,
+}
+
+/// What a snapshot is taken for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Why.
+    pub kind: SnapshotKind,
+    /// What the user says about it.
+    pub message: Option<String>,
+    /// The command of a run.
+    pub command: Option<Vec<Bytes>>,
+    /// Never to be dropped.
+    pub pinned: bool,
+    /// Which targets.
+    pub selection: Selection,
+}
+
+/// A snapshot that was taken, or found to be there already.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Its record.
+    pub snapshot: Snapshot,
+    /// Whether it is new.
+    pub new: bool,
+}
+
+impl Selection {
+    pub(super) fn huge_limit(&self, first: bool) -> Option<Huge> {
+        (first && !self.allow_huge).then_some(HUGE)
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        (self.only.is_empty() || self.only.iter().any(|n| n == name)) && !self.skip.iter().any(|n| n == name)
+    }
+
+    fn check(&self, configured: &[Configured]) -> Result<()> {
+        let names = || configured.iter().map(|c| c.target.name.as_str());
+        for name in self.only.iter().chain(&self.skip) {
+            if !names().any(|known| known == name) {
+                let error = Error::new(Kind::Invalid, format!("there is no target `{name}`"));
+                return Err(match nearest(name, names()) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => {
+                        error.hint(format!("this project has: {}", names().collect::<Vec<_>>().join(", ")))
+                    }
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// Takes a snapshot of what the project asks for.
+    ///
+    /// A manual one of a state that the newest snapshot holds already is not taken
+    /// again: that one is returned.
+    ///
+    /// # Errors
+    /// When a target cannot be captured or the store cannot be written; nothing is
+    /// kept then.
+    pub fn take(&self, request: Request) -> Result<Taken> {
+        let env = self.env();
+        let selection = &request.selection;
+        let configured = &self.config().targets;
+        selection.check(configured)?;
+        if request.kind == SnapshotKind::Run || request.kind == SnapshotKind::Manual {
+            self.check_place(selection)?;
+        }
+        let (wanted, skipped): (Vec<_>, Vec<_>) =
+            configured.iter().partition(|c| selection.takes(&c.target.name));
+        let jobs = wanted.iter().map(|c| Job { target: c.target.clone(), cover: Vec::new() }).collect();
+        let writer = Arc::new(self.opened().writer()?);
+        let targets = self.capture(jobs, &writer, selection)?;
+        let outer = self.outer_run();
+
+        if request.kind == SnapshotKind::Manual && request.message.is_none() && !request.pinned {
+            let newest = self.newest(|_| true)?;
+            if let Some(newest) = newest.filter(|newest| newest.run == outer) {
+                if holds(&*writer, &newest, &targets)? {
+                    return Ok(Taken { snapshot: newest, new: false });
+                }
+            }
+        }
+        let snapshot = Snapshot {
+            message: request.message,
+            command: request.command,
+            pinned: request.pinned,
+            skipped: skipped.iter().map(|c| c.target.name.clone()).collect(),
+            run: outer.clone(),
+            ..self.record(request.kind, targets)
+        };
+        let snapshot = self.commit(snapshot, &writer)?;
+        if outer.is_none() && matches!(request.kind, SnapshotKind::Run | SnapshotKind::Manual) {
+            let record = Record::Did { kind: request.kind, before: snapshot.id.clone() };
+            Timeline::append(&env.disk, &self.dir, &record)?;
+        }
+        self.retain()?;
+        Ok(Taken { snapshot, new: true })
+    }
+
+    /// A record for the present, not yet committed.
+    pub(super) fn record(&self, kind: SnapshotKind, targets: Vec<Captured>) -> Snapshot {
+        let env = self.env();
+        Snapshot {
+            format: Snapshot::FORMAT,
+            id: self.new_id(),
+            kind,
+            run: None,
+            created: Moment(env.clock.now()),
+            message: None,
+            command: None,
+            root: Bytes::from(&*env.root),
+            pinned: false,
+            targets,
+            skipped: Vec::new(),
+            bytes_added: 0,
+        }
+    }
+
+    /// Makes the objects durable, then the record.
+    pub(super) fn commit(&self, mut snapshot: Snapshot, writer: &crate::store::Writer) -> Result<Snapshot> {
+        let env = self.env();
+        snapshot.bytes_added = writer.seal()?;
+        snapshot.commit(&env.disk, &self.snapshots)?;
+        Ok(snapshot)
+    }
+
+    fn new_id(&self) -> Id {
+        loop {
+            let id = Id::new(&*self.env().clock);
+            if !self.snapshots.path().join(id.as_str()).exists() {
+                return id;
+            }
+        }
+    }
+
+    /// Marks the run of `id` as going on: as long as the returned file is open.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn begin_run(&self, id: &Id) -> Result<Running> {
+        let dir = self.dir.open_dir(b"running")?;
+        let file = self.env().disk.create_locked(&dir, id.as_str().as_bytes())?;
+        Ok(Running { _file: file })
+    }
+
+    /// Records that the run of `id` has ended.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<()> {
+        let env = self.env();
+        let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
+        end.record(&env.disk, &self.snapshots, id)?;
+        let dir = self.dir.open_dir(b"running")?;
+        // Only a mark: a stale one without a lock means nothing.
+        let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
+        Ok(())
+    }
+
+    /// The run that this command is called in, when that run is of this project and
+    /// still going on.
+    fn outer_run(&self) -> Option<Id> {
+        let id = Id::parse(self.env().inside.as_deref()?)?;
+        self.is_running(&id).then_some(id)
+    }
+
+    /// The home directory and `/` are seldom what is meant.
+    fn check_place(&self, selection: &Selection) -> Result<()> {
+        let env = self.env();
+        let home = env.home.as_deref();
+        let first = snapshot::ids(self.snapshots.path())?.is_empty();
+        if !first || selection.allow_huge || (env.root != Path::new("/") && Some(&*env.root) != home) {
+            return Ok(());
+        }
+        let which = if Some(&*env.root) == home { "your home directory" } else { "the whole system" };
+        Err(Error::new(Kind::TooLarge, format!("{} is {which}, not a project", show(&env.root)))
+            .hint("change into a project, or insist with `--allow-huge`"))
+    }
+}
+
+/// A run that is going on.
+pub struct Running {
+    _file: File,
+}
