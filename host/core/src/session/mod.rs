@@ -14,6 +14,8 @@ mod plan;
 mod recover;
 mod retain;
 mod take;
+#[cfg(test)]
+mod tests;
 
 pub use diff::{Difference, Side};
 pub use execute::{NotRestored, Outcome};

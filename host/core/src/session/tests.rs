@@ -1,0 +1,405 @@
+//! History with a fake backend: undo, redo, recovery, without WebAssembly or trees.
+
+use super::*;
+use crate::backend::{Backend, Call, Part};
+use crate::history::SnapshotKind;
+use crate::history::journal::Journal;
+use crate::object::ObjectKind;
+use crate::report::Silent;
+use crate::testing::TempDir;
+use jiff::{SignedDuration, Timestamp};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// State in memory; fails to restore when told to.
+#[derive(Default)]
+struct Fake {
+    state: Mutex<String>,
+    fail: Mutex<u32>,
+    restores: AtomicU64,
+}
+
+impl Backend for Fake {
+    fn snapshot(&self, call: &Call, _previous: &[Part]) -> Result<Vec<Part>> {
+        let writer = call.writer.as_ref().unwrap();
+        let mut lane = writer.lane();
+        let content = lane.put(ObjectKind::Blob, self.state.lock().unwrap().as_bytes())?;
+        lane.flush()?;
+        Ok(vec![Part { name: "text".into(), content }])
+    }
+
+    fn restore(&self, call: &Call, parts: &[Part], _current: &[Part]) -> Result<()> {
+        self.restores.fetch_add(1, Ordering::Relaxed);
+        let mut fail = self.fail.lock().unwrap();
+        if *fail > 0 {
+            *fail -= 1;
+            *self.state.lock().unwrap() = "half".into();
+            return Err(Error::new(Kind::Other, "told to fail"));
+        }
+        let bytes = call.store.read(&parts[0].content)?;
+        *self.state.lock().unwrap() = String::from_utf8(bytes).unwrap();
+        Ok(())
+    }
+}
+
+/// Two fakes, the second after the first.
+#[derive(Default)]
+struct Fakes(Arc<Fake>, Arc<Fake>);
+
+impl Backends for Fakes {
+    fn names(&self) -> Vec<String> {
+        vec!["tree".into(), "other".into()]
+    }
+
+    fn settings(&self, _name: &str) -> Result<Vec<String>> {
+        Ok(vec!["path".into()])
+    }
+
+    fn get(&self, name: &str) -> Result<Arc<dyn Backend>> {
+        Ok(if name == "tree" { self.0.clone() } else { self.1.clone() })
+    }
+}
+
+/// Each look at it is a second later, each random number the next.
+#[derive(Default)]
+struct Ticking(AtomicU64);
+
+impl Clock for Ticking {
+    fn now(&self) -> Timestamp {
+        let seconds = self.0.fetch_add(1, Ordering::Relaxed);
+        "2026-01-02T03:04:05Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds as i64)
+    }
+
+    fn random(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+struct World {
+    temp: TempDir,
+    fakes: Arc<Fakes>,
+    clock: Arc<Ticking>,
+    user: User,
+    inside: Option<String>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    fn with(config: &str) -> Self {
+        let temp = TempDir::new();
+        fs::create_dir(temp.path().join("project")).unwrap();
+        fs::write(temp.path().join("project/snapback.toml"), config).unwrap();
+        Self { temp, fakes: Arc::default(), clock: Arc::default(), user: User::default(), inside: None }
+    }
+
+    fn open(&self) -> Result<Project> {
+        Project::open(Environment {
+            root: self.temp.path().join("project"),
+            state: self.temp.path().join("state"),
+            home: None,
+            user: self.user.clone(),
+            disk: Disk::default(),
+            clock: self.clock.clone(),
+            backends: self.fakes.clone(),
+            report: Arc::new(Silent),
+            cancel: Cancel::default(),
+            inside: self.inside.clone(),
+        })
+    }
+
+    fn session(&self) -> Session {
+        self.open().unwrap().lock().unwrap()
+    }
+
+    fn take(&self, kind: SnapshotKind) -> Taken {
+        self.session()
+            .take(Request {
+                kind,
+                message: None,
+                command: None,
+                pinned: false,
+                selection: Selection::default(),
+            })
+            .unwrap()
+    }
+
+    /// A run that leaves the state `after`.
+    fn run(&self, after: &str) -> Id {
+        let id = self.take(SnapshotKind::Run).snapshot.id;
+        self.set(after);
+        self.session().end_run(&id, 0).unwrap();
+        id
+    }
+
+    fn go(&self, ask: &Ask) -> Result<Outcome> {
+        let session = self.open()?.lock()?;
+        let plan = session.plan(ask, &[], &[])?;
+        session.execute(plan, false)
+    }
+
+    fn set(&self, state: &str) {
+        *self.fakes.0.state.lock().unwrap() = state.into();
+    }
+
+    fn state(&self) -> String {
+        self.fakes.0.state.lock().unwrap().clone()
+    }
+}
+
+#[test]
+fn run_a_run_b_undo_undo_redo_redo() {
+    let world = World::new();
+    world.set("start");
+    let first = world.run("after A");
+    let second = world.run("after B");
+    let outcome = world.go(&Ask::Undo).unwrap();
+    assert_eq!((world.state().as_str(), outcome.restored_to), ("after A", second.clone()));
+    let outcome = world.go(&Ask::Undo).unwrap();
+    assert_eq!((world.state().as_str(), outcome.restored_to), ("start", first.clone()));
+    assert_eq!(outcome.saved_as, second, "a state that is stored is not stored again");
+    assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::NotFound);
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "after A");
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "after B");
+    let error = world.go(&Ask::Redo).err().unwrap();
+    assert_eq!(error.to_string(), "there is nothing to redo");
+}
+
+#[test]
+fn edits_after_the_run_are_saved_and_redone() {
+    let world = World::new();
+    world.set("start");
+    world.run("after");
+    world.set("after, edited");
+    let outcome = world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+    assert_eq!(world.open().unwrap().load(&outcome.saved_as).unwrap().kind, SnapshotKind::PreUndo);
+    world.set("start, edited");
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "after, edited");
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start, edited", "an undo of a redo goes back to what the redo replaced");
+}
+
+#[test]
+fn an_undo_that_changes_nothing_goes_one_step_back() {
+    let world = World::new();
+    world.set("start");
+    world.run("after");
+    world.take(SnapshotKind::Manual);
+    let session = world.session();
+    let plan = session.plan(&Ask::Undo, &[], &[]).unwrap();
+    assert!(plan.is_empty());
+    assert_eq!(plan.next.as_ref().unwrap().kind, SnapshotKind::Run);
+    session.execute(plan, false).unwrap();
+    drop(session);
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+}
+
+#[test]
+fn an_unchanged_manual_snapshot_is_not_taken_again() {
+    let world = World::new();
+    world.set("x");
+    let first = world.take(SnapshotKind::Manual);
+    let again = world.take(SnapshotKind::Manual);
+    assert!(first.new && !again.new);
+    assert_eq!(first.snapshot.id, again.snapshot.id);
+    world.set("y");
+    assert!(world.take(SnapshotKind::Manual).new);
+}
+
+#[test]
+fn a_restore_is_a_step_that_can_be_undone() {
+    let world = World::new();
+    world.set("start");
+    let first = world.run("after A");
+    world.run("after B");
+    world.go(&Ask::Restore(first)).unwrap();
+    assert_eq!(world.state(), "start");
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "after B");
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "after A");
+}
+
+#[test]
+fn snapshots_inside_a_run_belong_to_it() {
+    let mut world = World::new();
+    world.set("start");
+    let run = world.take(SnapshotKind::Run).snapshot.id;
+    let session = world.session();
+    let mark = session.begin_run(&run).unwrap();
+    drop(session);
+    world.inside = Some(run.to_string());
+    world.set("one");
+    let one = world.take(SnapshotKind::Manual).snapshot;
+    assert_eq!(one.run.as_ref(), Some(&run));
+    world.set("two");
+    let two = world.take(SnapshotKind::Run).snapshot;
+    assert_eq!(two.run.as_ref(), Some(&run));
+    let session = world.session();
+    assert_eq!(session.plan(&Ask::Undo, &[], &[]).unwrap().running, std::slice::from_ref(&run));
+    assert_eq!(session.list().unwrap().0.last().unwrap().state, State::Running);
+    drop(session);
+    drop(mark);
+    world.set("three");
+    for expected in ["two", "one", "start"] {
+        world.go(&Ask::UndoStep).unwrap();
+        assert_eq!(world.state(), expected);
+    }
+    let (list, _) = world.open().unwrap().list().unwrap();
+    assert_eq!(list.last().unwrap().state, State::Interrupted);
+}
+
+#[test]
+fn a_failed_restore_is_taken_back() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    world.set("start");
+    world.run("after");
+    *world.fakes.1.fail.lock().unwrap() = 1;
+    let error = world.go(&Ask::Undo).err();
+    // The other target did not change, so only a change in it makes it fail.
+    assert!(error.is_some());
+    assert_eq!(world.state(), "after");
+    assert_eq!(world.open().unwrap().pending().unwrap(), None);
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+}
+
+#[test]
+fn what_cannot_be_taken_back_stays_pending_and_can_be_ended() {
+    for (how, state) in
+        [(None, "start"), (Some(Recovery::Resume), "start"), (Some(Recovery::TakeBack), "after")]
+    {
+        let world = World::new();
+        world.set("start");
+        world.run("after");
+        *world.fakes.0.fail.lock().unwrap() = 2;
+        let error = world.go(&Ask::Undo).err().unwrap();
+        assert!(error.to_string().contains("could not be taken back"), "{error}");
+        assert_eq!(world.state(), "half");
+        assert!(world.open().unwrap().pending().unwrap().is_some());
+        assert_eq!(world.open().unwrap().list().unwrap().0.len(), 2, "reading goes on");
+        match &how {
+            Some(how) => drop(world.open().unwrap().lock_unrecovered().unwrap().end_pending(how).unwrap()),
+            None => drop(world.session()),
+        }
+        assert_eq!(world.state(), state);
+        assert_eq!(world.open().unwrap().pending().unwrap(), None);
+        let timeline = world.open().unwrap().timeline().unwrap();
+        assert_eq!(timeline.undone.len(), usize::from(state == "start"));
+    }
+}
+
+#[test]
+fn a_target_can_be_abandoned() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    world.set("start");
+    world.run("after");
+    *world.fakes.1.fail.lock().unwrap() = u32::MAX;
+    assert!(world.go(&Ask::Undo).is_err());
+    assert!(world.open().unwrap().lock().is_err(), "writing waits for a decision");
+    let session = world.open().unwrap().lock_unrecovered().unwrap();
+    assert!(session.end_pending(&Recovery::Abandon("nobody".into())).is_err());
+    session.end_pending(&Recovery::Abandon("other".into())).unwrap();
+    assert_eq!(world.state(), "start");
+    drop(session);
+    world.session();
+}
+
+#[test]
+fn a_crash_between_the_timeline_and_the_journal_adds_the_step_once() {
+    let world = World::new();
+    world.set("start");
+    world.run("after");
+    let outcome = world.go(&Ask::Undo).unwrap();
+    let session = world.session();
+    let record = session.timeline().unwrap().last.unwrap();
+    let journal = Journal {
+        format: Journal::FORMAT,
+        to: outcome.restored_to,
+        saved: outcome.saved_as,
+        targets: vec!["tree".into()],
+        only: Vec::new(),
+        record,
+    };
+    journal.begin(&session.env().disk, &session.dir).unwrap();
+    let before = session.timeline().unwrap();
+    drop(session);
+    let after = world.session().timeline().unwrap();
+    assert_eq!((before.done, before.undone), (after.done, after.undone));
+}
+
+#[test]
+fn old_snapshots_go_and_what_undo_needs_stays() {
+    let mut world = World::new();
+    world.user.retention.keep = 3;
+    for n in 0..6 {
+        world.set(&n.to_string());
+        world.run(&format!("after {n}"));
+    }
+    assert_eq!(world.open().unwrap().ids().unwrap().len(), 3);
+    for n in (3..6).rev() {
+        world.go(&Ask::Undo).unwrap();
+        assert_eq!(world.state(), n.to_string());
+    }
+    assert!(world.go(&Ask::Undo).is_err());
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "4");
+}
+
+#[test]
+fn a_forgotten_snapshot_is_gone_from_the_list_and_the_timeline() {
+    let world = World::new();
+    world.set("secret");
+    let first = world.run("clean");
+    world.run("later");
+    world.session().forget(&first).unwrap();
+    let project = world.open().unwrap();
+    assert!(!project.ids().unwrap().contains(&first));
+    assert_eq!(project.timeline().unwrap().done.len(), 1);
+    let secret = crate::object::Key::of(ObjectKind::Blob, b"secret");
+    assert!(!project.need_store().unwrap().contains(&secret).unwrap());
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "clean");
+}
+
+#[test]
+fn a_damaged_record_leaves_the_others_listed() {
+    let world = World::new();
+    world.set("a");
+    let first = world.run("b");
+    world.run("c");
+    let meta = world.temp.path().join("project/.snapback/snapshots").join(first.as_str()).join("meta.json");
+    let mut bytes = fs::read(&meta).unwrap();
+    bytes[100] ^= 1;
+    fs::remove_file(&meta).unwrap();
+    fs::write(&meta, bytes).unwrap();
+    let (whole, damaged) = world.open().unwrap().list().unwrap();
+    assert_eq!((whole.len(), damaged.len()), (1, 1));
+    assert_eq!(damaged[0].id, first);
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "b");
+    assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::Corrupt);
+}
+
+#[test]
+fn backends_and_settings_that_do_not_exist_are_named_with_their_line() {
+    let message = |config: &str| {
+        let error = World::with(config).open().err().unwrap();
+        format!("{error} | {}", error.hint_text().unwrap_or(""))
+    };
+    assert_eq!(
+        message("[[target]]\nname = \"x\"\nbackend = \"othr\"\n"),
+        "snapback.toml, line 3: there is no backend `othr` | did you mean `other`?"
+    );
+    assert_eq!(
+        message("[[target]]\nbackend = \"other\"\npth = \"x\"\n"),
+        "snapback.toml, line 3: the backend `other` has no setting `pth` | did you mean `path`?"
+    );
+}
