@@ -123,7 +123,7 @@ impl Snapshot {
     pub fn commit(&self, disk: &Disk, snapshots: &Dir) -> Result<()> {
         let aside = format!(".{}", self.id);
         disk.mkdir(snapshots, aside.as_bytes(), 0o700)?;
-        let dir = snapshots.open_dir(aside.as_bytes())?;
+        let dir = snapshots.child(aside.as_bytes())?;
         disk.write_sealed(&dir, META.as_bytes(), &sealed::seal(self), 0o400)?;
         disk.rename_noreplace(snapshots, aside.as_bytes(), snapshots, self.id.as_str().as_bytes())?;
         disk.sync_dir(snapshots)
@@ -165,7 +165,7 @@ impl RunEnd {
     /// # Errors
     /// When the disk refuses.
     pub fn record(&self, disk: &Disk, snapshots: &Dir, id: &Id) -> Result<()> {
-        let dir = snapshots.open_dir(id.as_str().as_bytes())?;
+        let dir = snapshots.child(id.as_str().as_bytes())?;
         if fs::exists(dir.path().join(END)).unwrap_or(false) {
             return Ok(());
         }

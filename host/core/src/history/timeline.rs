@@ -135,7 +135,12 @@ impl Timeline {
         let torn = fs::read(store.path().join(FILE)).is_ok_and(|b| b.last().is_some_and(|&b| b != b'\n'));
         let mut line = if torn { vec![b'\n'] } else { Vec::new() };
         line.extend(encode(record));
-        disk.append(store, FILE.as_bytes(), &line)
+        let new = store.stat(FILE.as_bytes())?.is_none();
+        let file = disk.open_or_create(store, FILE.as_bytes(), 0o600)?;
+        let end = file.stat()?.st_size as u64;
+        disk.write_all(&file, end, &line)?;
+        disk.sync_file(&file)?;
+        if new { disk.sync_dir(store) } else { Ok(()) }
     }
 
     /// Writes the timeline anew with only the steps whose snapshots `exists`.

@@ -8,3 +8,6 @@ pub mod units;
 pub mod user;
 
 pub use nearest::nearest;
+
+/// The name of the store's directory at the project's root.
+pub const STORE: &str = ".snapback";

@@ -6,7 +6,7 @@
 //! that cannot be written is no error: the markers still work.
 
 use crate::disk::{Dir, Disk};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::object::{Key, ObjectKind};
 use crate::text::Bytes;
 use std::fs;
@@ -50,9 +50,9 @@ impl Registry {
         if self.get(root).as_ref() == Some(&known) {
             return Ok(());
         }
-        let dir = Dir::ensure(disk, &self.dir)?;
+        let dir = ensure(disk, &self.dir)?;
         let text = serde_json::to_vec(&known).expect("a path and an id can be written as JSON");
-        disk.write_cache(&dir, name(root).as_bytes(), &text)
+        disk.write_cache(&dir, name(root).as_bytes(), &text, 0o600)
     }
 
     /// All known roots.
@@ -74,9 +74,22 @@ impl Registry {
         if !self.dir.join(name(root)).exists() {
             return Ok(());
         }
-        let dir = Dir::ensure(disk, &self.dir)?;
+        let dir = ensure(disk, &self.dir)?;
         disk.unlink(&dir, name(root).as_bytes())
     }
+}
+
+/// Opens the directory `path`, made with its parents when it is not there.
+fn ensure(disk: &Disk, path: &Path) -> Result<Dir> {
+    match Dir::open(path) {
+        Err(error) if error.kind() == Kind::NotFound => {}
+        other => return other,
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Dir::open(path) };
+    let parent = ensure(disk, parent)?;
+    // Another command may have made it in the meantime: opening tells.
+    let _ = disk.mkdir(&parent, name.as_bytes(), 0o700);
+    parent.child(name.as_bytes())
 }
 
 fn name(root: &Path) -> String {

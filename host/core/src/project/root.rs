@@ -6,10 +6,9 @@
 //! that belong to another user (a stranger's file above us must not decide what is
 //! captured); those are returned so that they can be named.
 
-use super::config;
 use super::registry::Registry;
+use super::{STORE, config};
 use crate::error::{Error, Kind, Result, show};
-use crate::store;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub fn find(here: &Path, home: Option<&Path>, uid: u32, registry: &Registry) -> 
         if fs::metadata(dir).ok().map(|m| m.dev()) != device {
             break;
         }
-        for marker in [config::FILE, store::DIR, ".git"] {
+        for marker in [config::FILE, STORE, ".git"] {
             let path = dir.join(marker);
             match fs::symlink_metadata(&path) {
                 // Root's own markers are trusted by everybody: root could change ours as well.

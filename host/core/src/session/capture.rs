@@ -1,6 +1,6 @@
 //! Capturing targets side by side.
 
-use super::Session;
+use super::Project;
 use super::take::Selection;
 use crate::backend::{Call, Part, Target};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ pub(super) struct Job {
     pub cover: Vec<Part>,
 }
 
-impl Session {
+impl Project {
     /// Captures all `jobs` at the same time into `writer`, in their order. Nothing is
     /// kept when one of them fails.
     pub(super) fn capture(
@@ -41,8 +41,23 @@ impl Session {
         })
     }
 
+    /// Captures the targets of `like` (those in `names`; empty: all) with the settings
+    /// frozen in it, and at least what it covers.
+    pub(super) fn capture_like(
+        &self,
+        like: &Snapshot,
+        names: &[String],
+        writer: &Arc<Writer>,
+    ) -> Result<Vec<Captured>> {
+        let wanted = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
+        let jobs = like.targets.iter().filter(wanted);
+        let jobs = jobs.map(|c| Job { target: c.target.clone(), cover: c.parts.clone() }).collect();
+        let selection = Selection { allow_huge: true, ..Selection::default() };
+        self.capture(jobs, writer, &selection)
+    }
+
     fn capture_one(&self, job: &Job, writer: &Arc<Writer>, selection: &Selection) -> Result<Captured> {
-        let env = self.env();
+        let env = &self.env;
         let target = &job.target;
         let backend = env.backends.get(&target.backend)?;
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
@@ -52,7 +67,7 @@ impl Session {
         let call = Call {
             root: env.root.clone(),
             target: Arc::new(target.clone()),
-            store: self.opened().clone(),
+            store: writer.store().clone(),
             writer: Some(writer.clone()),
             cover: Arc::new(job.cover.clone()),
             only: Arc::default(),

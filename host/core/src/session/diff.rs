@@ -1,11 +1,11 @@
 //! What differs between two states, target by target.
 
-use super::{Project, Session};
+use super::Project;
 use crate::error::Result;
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::object::ObjectKind;
-use crate::store::Source;
-use crate::tree::compare::{self, ChangeKind};
+use crate::store::{Source, Writer};
+use crate::tree::compare::{self, ChangeKind, Only};
 use crate::tree::node::Entry;
 use crate::tree::root::Root;
 use std::sync::Arc;
@@ -25,57 +25,50 @@ pub struct Difference {
     pub after: Option<Entry>,
 }
 
-/// One side of a comparison, with what its objects are read from.
-pub struct Side {
+/// The present state of a snapshot's targets: captured, and gone with this value.
+pub struct Present {
     /// What was captured.
     pub targets: Vec<Captured>,
-    /// Where its objects are.
-    pub source: Arc<dyn Source + Send>,
+    /// Its objects, and those of the store.
+    pub source: Arc<Writer>,
 }
 
 impl Project {
-    /// A snapshot as a side.
-    ///
-    /// # Errors
-    /// When there is no store.
-    pub fn side(&self, snapshot: &Snapshot) -> Result<Side> {
-        Ok(Side { targets: snapshot.targets.clone(), source: self.need_store()?.clone() })
-    }
-}
-
-impl Session {
-    /// The present as a side: a snapshot of the targets of `like` with their frozen
-    /// settings, which is not kept.
+    /// The present state of the targets of `like`, by the settings frozen in it.
+    /// Nothing of it is kept.
     ///
     /// # Errors
     /// When it cannot be captured.
-    pub fn present(&self, like: &Snapshot) -> Result<Side> {
-        let (targets, writer) = self.capture_like(like, &[])?;
-        Ok(Side { targets, source: writer })
+    pub fn present(&self, like: &Snapshot) -> Result<Present> {
+        let source = Arc::new(self.need_store()?.scratch());
+        let targets = self.capture_like(like, &[], &source)?;
+        Ok(Present { targets, source })
     }
 }
 
-impl Side {
-    /// Calls `found` for each difference from this side to `other`, sorted by target
-    /// as in this side, then by path. Targets that only one side has are not compared.
-    ///
-    /// # Errors
-    /// When an object cannot be read, or `found` fails.
-    pub fn differences(&self, other: &Self, found: &mut dyn FnMut(Difference) -> Result<()>) -> Result<()> {
-        for before in &self.targets {
-            let name = &before.target.name;
-            if let Some(after) = other.targets.iter().find(|c| c.target.name == *name) {
-                differences(&*self.source, before, &*other.source, after, found)?;
-            }
+/// Calls `found` for each difference that leads from `before` to `after`, target by
+/// target as in `before`, sorted by path in each. Targets that only one of the two
+/// has are not compared.
+///
+/// # Errors
+/// When an object cannot be read, or `found` fails.
+pub fn differences(
+    source: &dyn Source,
+    before: &[Captured],
+    after: &[Captured],
+    found: &mut dyn FnMut(Difference) -> Result<()>,
+) -> Result<()> {
+    for before in before {
+        if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
+            in_target(source, before, after, found)?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
-pub(super) fn differences(
-    before_source: &dyn Source,
+pub(super) fn in_target(
+    source: &dyn Source,
     before: &Captured,
-    after_source: &dyn Source,
     after: &Captured,
     found: &mut dyn FnMut(Difference) -> Result<()>,
 ) -> Result<()> {
@@ -89,17 +82,18 @@ pub(super) fn differences(
             continue;
         }
         if part.content.kind() == ObjectKind::Root && other.content.kind() == ObjectKind::Root {
-            let a = Root::decode(&before_source.read(&part.content)?)?;
-            let b = Root::decode(&after_source.read(&other.content)?)?;
-            compare::compare(before_source, &a, after_source, &b, &mut |change| {
+            let a = Root::decode(&source.read(&part.content)?)?;
+            let b = Root::decode(&source.read(&other.content)?)?;
+            for change in compare::compare(source, &a, &b, &Only::default())? {
+                let change = change?;
                 found(Difference {
                     target: target.clone(),
-                    kind: change.kind,
+                    kind: change.kind(),
                     path: change.path,
                     before: change.before,
                     after: change.after,
-                })
-            })?;
+                })?;
+            }
         } else {
             found(whole(target, &part.name, ChangeKind::Modified))?;
         }

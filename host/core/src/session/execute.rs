@@ -11,7 +11,7 @@ use crate::backend::Call;
 use crate::error::{Error, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
-use crate::history::snapshot::{Captured, Snapshot};
+use crate::history::snapshot::Snapshot;
 use crate::history::timeline::Timeline;
 use crate::report::Report;
 use crate::text::Bytes;

@@ -1,6 +1,6 @@
 //! Listing snapshots: all whose records are whole, and by name those that are not.
 
-use super::Project;
+use super::{Project, snapshots};
 use crate::error::{Error, Result};
 use crate::history::snapshot::{RunEnd, Snapshot, SnapshotKind};
 use crate::history::{Id, snapshot};
@@ -63,7 +63,7 @@ impl Project {
             match self.load(&id) {
                 Ok(snapshot) => whole.push(self.listing(snapshot)),
                 // Retention may have dropped it since the names were read.
-                Err(_) if !self.need_store()?.snapshots().join(id.as_str()).exists() => {}
+                Err(_) if !snapshots(self.need_store()?).join(id.as_str()).exists() => {}
                 Err(error) => damaged.push(Damaged { id, error }),
             }
         }
@@ -72,7 +72,7 @@ impl Project {
 
     /// A snapshot with what became of its run.
     pub fn listing(&self, snapshot: Snapshot) -> Listing {
-        let end = self.store().and_then(|store| RunEnd::load(&store.snapshots(), &snapshot.id));
+        let end = self.store().and_then(|store| RunEnd::load(&snapshots(store), &snapshot.id));
         let state = match (snapshot.kind, &end) {
             (SnapshotKind::Run, Some(_)) => State::Ended,
             (SnapshotKind::Run, None) if self.is_running(&snapshot.id) => State::Running,
@@ -95,7 +95,7 @@ impl Project {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
         let Ok(marks) = fs::read_dir(store.path().join("running")) else { return Ok(Vec::new()) };
         let ids = marks.flatten().filter_map(|mark| Id::parse(mark.file_name().to_str()?));
-        let known = snapshot::ids(&store.snapshots())?;
+        let known = snapshot::ids(&snapshots(store))?;
         Ok(ids.filter(|id| known.contains(id) && self.is_running(id)).collect())
     }
 }

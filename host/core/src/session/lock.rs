@@ -3,7 +3,8 @@
 use super::Project;
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
-use crate::store::{self, Lock, Store};
+use crate::project::STORE;
+use crate::store::{Lock, Store};
 use std::fs;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,19 +28,22 @@ impl Deref for Session {
 impl Session {
     pub(super) fn lock(mut project: Project) -> Result<Self> {
         let env = &project.env;
-        let path = env.root.join(store::DIR);
+        let path = env.root.join(STORE);
         let store = match project.store.take() {
             Some(store) => store,
             None => create(&project)?,
         };
         let report = env.report.clone();
-        let lock = store.lock(&|| report.waiting("another snapback command is at work in this project"))?;
+        let lock =
+            store.lock(&mut || report.waiting("another snapback command is at work in this project"))?;
         let dir = Dir::open(&path)?;
-        let snapshots = dir.open_dir(b"snapshots")?;
+        let snapshots = dir.child(b"snapshots")?;
         // The registry only makes the project easier to find.
-        let _ = project.registry().put(&env.disk, &env.root, store.id());
+        let _ = project.registry().put(&env.disk, &env.root, &store.id()?);
         project.store = Some(store);
-        Ok(Self { project, dir, snapshots, _lock: lock })
+        let session = Self { project, dir, snapshots, _lock: lock };
+        session.sweep()?;
+        Ok(session)
     }
 
     pub(super) fn opened(&self) -> &Arc<Store> {
@@ -58,7 +62,7 @@ impl Session {
 
 fn create(project: &Project) -> Result<Arc<Store>> {
     let env = &project.env;
-    let path = env.root.join(store::DIR);
+    let path = env.root.join(STORE);
     let made = Store::create(&path, env.disk.clone());
     match made {
         // Another command may have made it in the meantime.

@@ -17,7 +17,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-pub use diff::{Difference, Side};
+pub use diff::{Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
 pub use list::{Damaged, Listing, State};
 pub use lock::Session;
@@ -35,9 +35,9 @@ use crate::history::{Id, id, timeline::Timeline};
 use crate::project::config::{self, Config};
 use crate::project::registry::Registry;
 use crate::project::user::User;
-use crate::project::{nearest, root};
+use crate::project::{STORE, nearest, root};
 use crate::report::Report;
-use crate::store::{self, Store};
+use crate::store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Project {
     pub fn open(env: Environment) -> Result<Self> {
         root::check(&env.root)?;
         let config = read_config(&env)?;
-        let path = env.root.join(store::DIR);
+        let path = env.root.join(STORE);
         let store = match fs::symlink_metadata(&path) {
             Ok(_) => Some(Store::open(&path, env.disk.clone())?),
             Err(_) => None,
@@ -150,7 +150,7 @@ impl Project {
     /// # Errors
     /// When they cannot be listed.
     pub fn ids(&self) -> Result<Vec<Id>> {
-        self.store().map_or_else(|| Ok(Vec::new()), |store| snapshot::ids(&store.snapshots()))
+        self.store().map_or_else(|| Ok(Vec::new()), |store| snapshot::ids(&snapshots(store)))
     }
 
     /// The snapshot that a person means by `text`.
@@ -167,7 +167,7 @@ impl Project {
     /// # Errors
     /// When it is missing or damaged.
     pub fn load(&self, id: &Id) -> Result<Snapshot> {
-        Snapshot::load(&self.need_store()?.snapshots(), id)
+        Snapshot::load(&snapshots(self.need_store()?), id)
     }
 
     /// The newest snapshot with a whole record that satisfies `wanted`.
@@ -178,6 +178,11 @@ impl Project {
     fn registry(&self) -> Registry {
         Registry::new(&self.env.state)
     }
+}
+
+/// Where the snapshots' records are.
+fn snapshots(store: &Store) -> PathBuf {
+    store.path().join("snapshots")
 }
 
 fn read_config(env: &Environment) -> Result<Config> {

@@ -3,9 +3,8 @@
 //! A plan holds the capture of what is there now (not yet committed), so that what is
 //! shown is what will be done; executing it commits that capture first.
 
-use super::capture::{Job, holds, roots};
-use super::diff::{Difference, differences};
-use super::take::Selection;
+use super::capture::{holds, roots};
+use super::diff::{Difference, in_target};
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -106,7 +105,8 @@ impl Session {
             Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
         };
         let names = chosen(&to, targets)?;
-        let (current, writer) = self.capture_like(&to, &names)?;
+        let writer = Arc::new(self.opened().writer()?);
+        let current = self.capture_like(&to, &names, &writer)?;
         let kind = match action {
             Action::Undo => SnapshotKind::PreUndo,
             Action::Redo => SnapshotKind::PreRedo,
@@ -126,7 +126,7 @@ impl Session {
         let mut not_restored = Vec::new();
         for now in &current {
             let stored = to.target(&now.target.name).expect("captured like it");
-            differences(&*writer, now, &**self.opened(), stored, &mut |difference| {
+            in_target(&*writer, now, stored, &mut |difference| {
                 if is_within(&difference.path, paths) {
                     changes.push(difference);
                 }
@@ -155,27 +155,13 @@ impl Session {
         })
     }
 
-    /// Captures the targets of `like` (those in `names`; empty: all) with the settings
-    /// frozen in it, and at least what it covers.
-    pub(super) fn capture_like(
-        &self,
-        like: &Snapshot,
-        names: &[String],
-    ) -> Result<(Vec<Captured>, Arc<Writer>)> {
-        let writer = Arc::new(self.opened().writer()?);
-        let wanted = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
-        let jobs = like.targets.iter().filter(wanted);
-        let jobs = jobs.map(|c| Job { target: c.target.clone(), cover: c.parts.clone() }).collect();
-        let selection = Selection { allow_huge: true, ..Selection::default() };
-        Ok((self.capture(jobs, &writer, &selection)?, writer))
-    }
-
     /// The snapshot that `undo --step` goes to: the newest of the newest run's own
     /// that does not hold the present state and is not newer than one that does.
     fn one_back(&self, timeline: &Timeline) -> Result<Snapshot> {
         let step = timeline.done.last().ok_or_else(|| nothing(timeline, "undo"))?;
         let start = self.load(&step.before)?;
-        let (current, writer) = self.capture_like(&start, &[])?;
+        let writer = Arc::new(self.opened().scratch());
+        let current = self.capture_like(&start, &[], &writer)?;
         let mut snapshots: Vec<Snapshot> = self
             .ids()?
             .iter()

@@ -36,6 +36,9 @@ pub struct Freed {
     pub bytes: u64,
 }
 
+/// Remembers how many snapshots were dropped since objects were collected: a cache.
+const UNCOLLECTED: &[u8] = b"uncollected";
+
 /// After this many dropped snapshots their objects are collected.
 const COLLECT_AFTER: usize = 10;
 
@@ -48,16 +51,18 @@ impl Session {
             keep_within: Some(kept.keep_within),
             max_size: Some(self.max_size()),
         };
-        let over = self.opened().size()? > self.max_size();
+        let over = self.size()? > self.max_size();
         let ids = snapshot::ids(self.snapshots.path())?;
         if ids.len() <= kept.keep && !over && !self.has_old(&ids, kept) {
             return Ok(());
         }
         let dropped = self.drop_all(self.surplus(&bounds, over)?)?;
-        if over || dropped.len() >= COLLECT_AFTER || self.opened().garbage_hint()? >= COLLECT_AFTER {
+        let uncollected = self.uncollected() + dropped.len();
+        if over || uncollected >= COLLECT_AFTER {
             self.collect(false)?;
+            return Ok(());
         }
-        Ok(())
+        self.env().disk.write_cache(&self.dir, UNCOLLECTED, uncollected.to_string().as_bytes(), 0o600)
     }
 
     /// Keeps the history within `bounds` (what they leave open: the user's), and gives
@@ -107,7 +112,7 @@ impl Session {
         let now = self.env().clock.now();
         let mut surplus = Vec::new();
         let mut kept_bytes = 0u64;
-        let total = self.opened().size()?;
+        let total = self.size()?;
         let listed: u64 = records.iter().map(|s| s.bytes_added).sum();
         for (place, record) in records.iter().enumerate() {
             let age = now.duration_since(record.created.0);
@@ -167,9 +172,44 @@ impl Session {
         let gone: HashSet<&Id> = ids.iter().collect();
         timeline.prune(disk, &self.dir, |id| !gone.contains(id))?;
         for id in &ids {
-            self.opened().discard(&self.snapshots, id.as_str().as_bytes())?;
+            let gone = format!(".gone-{id}");
+            disk.rename(&self.snapshots, id.as_str().as_bytes(), &self.snapshots, gone.as_bytes())?;
         }
+        disk.sync_dir(&self.snapshots)?;
+        self.sweep()?;
         Ok(ids)
+    }
+
+    /// Removes records that were dropped, or never committed, and are still there.
+    pub(super) fn sweep(&self) -> Result<()> {
+        let disk = &self.env().disk;
+        for name in self.snapshots.names()?.iter().filter(|name| name.starts_with(b".")) {
+            let dir = self.snapshots.child(name)?;
+            for file in dir.names()? {
+                disk.unlink(&dir, &file)?;
+            }
+            disk.rmdir(&self.snapshots, name)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the store's packs.
+    ///
+    /// # Errors
+    /// When they cannot be listed.
+    pub fn size(&self) -> Result<u64> {
+        let packs = self.dir.child(b"packs")?;
+        let mut size = 0;
+        for name in packs.names()? {
+            size += packs.stat(&name)?.map_or(0, |stat| stat.st_size as u64);
+        }
+        Ok(size)
+    }
+
+    /// How many snapshots were dropped since objects were collected.
+    fn uncollected(&self) -> usize {
+        let text = self.dir.read(UNCOLLECTED, 20).unwrap_or_default();
+        std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
     /// Removes objects that no snapshot needs. `all`: down to the last one.
@@ -184,6 +224,8 @@ impl Session {
             })?;
             live.extend(record.targets.iter().flat_map(|t| t.parts.iter().map(|part| part.content)));
         }
-        self.opened().gc(&live, all)
+        let freed = self.opened().gc(&live, all)?;
+        self.env().disk.write_cache(&self.dir, UNCOLLECTED, b"0", 0o600)?;
+        Ok(freed)
     }
 }

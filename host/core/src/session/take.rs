@@ -3,6 +3,7 @@
 use super::Session;
 use super::capture::{Job, holds};
 use crate::backend::Huge;
+use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
@@ -11,12 +12,14 @@ use crate::history::{Id, snapshot};
 use crate::project::config::Configured;
 use crate::project::nearest;
 use crate::text::Bytes;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 /// A first snapshot of more than this is asked for.
 const HUGE: Huge = Huge { files: 500_000, bytes: 5 << 30 };
+
+/// Where runs that go on are marked.
+const RUNNING: &[u8] = b"running";
 
 /// Which targets are meant, and how much may be captured unasked.
 #[derive(Debug, Clone, Default)]
@@ -169,8 +172,15 @@ impl Session {
     /// # Errors
     /// When the disk refuses.
     pub fn begin_run(&self, id: &Id) -> Result<Running> {
-        let dir = self.dir.open_dir(b"running")?;
-        let file = self.env().disk.create_locked(&dir, id.as_str().as_bytes())?;
+        let disk = &self.env().disk;
+        if self.dir.stat(RUNNING)?.is_none() {
+            disk.mkdir(&self.dir, RUNNING, 0o700)?;
+        }
+        let file = disk.open_or_create(&self.dir.child(RUNNING)?, id.as_str().as_bytes(), 0o600)?;
+        let lock = file.file().try_lock();
+        lock.map_err(|error| {
+            Error::new(Kind::Busy, format!("could not mark run {id} as going on: {error}"))
+        })?;
         Ok(Running { _file: file })
     }
 
@@ -182,7 +192,7 @@ impl Session {
         let env = self.env();
         let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
         end.record(&env.disk, &self.snapshots, id)?;
-        let dir = self.dir.open_dir(b"running")?;
+        let dir = self.dir.child(RUNNING)?;
         // Only a mark: a stale one without a lock means nothing.
         let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
         Ok(())
@@ -211,5 +221,5 @@ impl Session {
 
 /// A run that is going on.
 pub struct Running {
-    _file: File,
+    _file: Handle,
 }
