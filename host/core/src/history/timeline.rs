@@ -152,14 +152,13 @@ impl Timeline {
         let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
         let mut text = Vec::new();
-        // Undone steps were done once: the next to be redone was undone last.
-        for step in &undone {
+        // Undone steps were done once, the next to be redone first of them all.
+        for step in self.done.iter().filter(kept).chain(undone.iter().rev().copied()) {
             text.extend(encode(&did(step)));
+        }
+        for step in undone {
             let saved = step.after.clone().expect("an undone step has a state after it");
             text.extend(encode(&Record::Undid { before: step.before.clone(), saved }));
-        }
-        for step in self.done.iter().filter(kept) {
-            text.extend(encode(&did(step)));
         }
         disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
     }

@@ -158,8 +158,9 @@ impl Session {
     /// The snapshot that `undo --step` goes to: the newest of the newest run's own
     /// that does not hold the present state and is not newer than one that does.
     fn one_back(&self, timeline: &Timeline) -> Result<Snapshot> {
-        let step = timeline.done.last().ok_or_else(|| nothing(timeline, "undo"))?;
-        let start = self.load(&step.before)?;
+        let mut steps = timeline.done.iter().rev();
+        let run = steps.find(|step| step.kind == SnapshotKind::Run);
+        let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;
         let writer = Arc::new(self.opened().scratch());
         let current = self.capture_like(&start, &[], &writer)?;
         let mut snapshots: Vec<Snapshot> = self

@@ -192,9 +192,10 @@ impl Session {
         let env = self.env();
         let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
         end.record(&env.disk, &self.snapshots, id)?;
-        let dir = self.dir.child(RUNNING)?;
         // Only a mark: a stale one without a lock means nothing.
-        let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
+        if let Ok(dir) = self.dir.child(RUNNING) {
+            let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
+        }
         Ok(())
     }
 
