@@ -3,6 +3,7 @@
 //! Nothing is ever popped: each step is a new line in the timeline, and what was
 //! written once is never changed.
 
+pub mod changes;
 pub mod clock;
 pub mod id;
 pub mod journal;

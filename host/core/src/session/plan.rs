@@ -8,6 +8,7 @@ use super::diff::{Difference, in_target};
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
+use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
 use crate::project::nearest;
@@ -59,6 +60,9 @@ pub struct Plan {
     pub saved: Saved,
     /// What will change: from the present to `to`.
     pub changes: Vec<Difference>,
+    /// How many of `changes` (by their place) are edits made after the run ended; none
+    /// when that is not known.
+    pub edits: Vec<usize>,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
     /// What the next undo would take back after this one.
@@ -134,6 +138,12 @@ impl Session {
             })?;
             not_restored.extend(holes(self.opened(), stored, paths)?);
         }
+        let edits = match &step {
+            Some(step) if action == Action::Undo && step.kind == SnapshotKind::Run => {
+                self.edits(&to, &changes)
+            }
+            _ => Vec::new(),
+        };
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
@@ -143,6 +153,7 @@ impl Session {
             step,
             saved,
             changes,
+            edits,
             not_restored,
             next,
             running: self.running()?,
@@ -153,6 +164,14 @@ impl Session {
             writer,
             to,
         })
+    }
+
+    /// Which of `changes` were made after the run of `start` had ended.
+    fn edits(&self, start: &Snapshot, changes: &[Difference]) -> Vec<usize> {
+        let Some(left) = Changes::load(self.snapshots.path(), &start.id) else { return Vec::new() };
+        // A difference leads from the present to the snapshot: the present is `before`.
+        let later = |d: &Difference| !left.explain(&d.target, &d.path, d.before.as_ref());
+        changes.iter().enumerate().filter(|(_, d)| later(d)).map(|(at, _)| at).collect()
     }
 
     /// The snapshot that `undo --step` goes to: the newest of the newest run's own

@@ -2,9 +2,11 @@
 
 use super::Session;
 use super::capture::{Job, holds};
+use super::diff::{Difference, differences};
 use crate::backend::Huge;
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
+use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Timeline};
@@ -184,11 +186,12 @@ impl Session {
         Ok(Running { _file: file })
     }
 
-    /// Records that the run of `id` has ended.
+    /// Records that the run of `id` has ended, and what it changed; returns that.
     ///
     /// # Errors
-    /// When the disk refuses.
-    pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<()> {
+    /// When the disk refuses, or the present state cannot be looked at. That the run
+    /// has ended is recorded also then.
+    pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<Vec<Difference>> {
         let env = self.env();
         let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
         end.record(&env.disk, &self.snapshots, id)?;
@@ -196,7 +199,16 @@ impl Session {
         if let Ok(dir) = self.dir.child(RUNNING) {
             let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
         }
-        Ok(())
+        let start = self.load(id)?;
+        let present = self.present(&start)?;
+        let (mut changes, mut found) = (Changes::default(), Vec::new());
+        differences(&*present.source, &start.targets, &present.targets, &mut |difference| {
+            changes.add(&difference.target, difference.path.clone(), difference.after.as_ref());
+            found.push(difference);
+            Ok(())
+        })?;
+        changes.record(&env.disk, &self.snapshots, id)?;
+        Ok(found)
     }
 
     /// The run that this command is called in, when that run is of this project and

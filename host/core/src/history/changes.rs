@@ -1,0 +1,170 @@
+//! What a run changed: `snapshots/<id>/changes`, written when the run ends.
+//!
+//! It names each path that differed when the command ended, with a digest of the entry
+//! as it was then, so that an undo can tell the run's changes from edits made later.
+//! Stored form: a version, then entries sorted by target and path, compressed with
+//! zstd, and in front of that the SHA-256 of the compressed bytes. Losing it loses only
+//! that distinction.
+
+use super::id::Id;
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Result};
+use crate::object::codec::{Put, Reader};
+use crate::object::{Key, ObjectKind};
+use crate::tree::node::{Entry, encode_tree};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+const FILE: &str = "changes";
+const VERSION: u8 = 1;
+
+/// The decoded form is never larger than this; a run that changed more is not told
+/// apart from later edits.
+const MOST_BYTES: usize = 256 << 20;
+
+/// What identifies the state of one path: nothing when it was gone.
+type Digest = Option<[u8; 8]>;
+
+/// The paths that a run changed, and how it left them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes(HashMap<String, HashMap<Vec<u8>, Digest>>);
+
+impl Changes {
+    /// Adds a path of `target` as the run left it.
+    pub fn add(&mut self, target: &str, path: Vec<u8>, left: Option<&Entry>) {
+        self.0.entry(target.to_owned()).or_default().insert(path, left.map(digest));
+    }
+
+    /// Whether a path that differs now (it is `now`) is just as the run left it.
+    pub fn explain(&self, target: &str, path: &[u8], now: Option<&Entry>) -> bool {
+        let left = self.0.get(target).and_then(|paths| paths.get(path));
+        left.is_some_and(|left| *left == now.map(digest))
+    }
+
+    /// Writes them for the run of snapshot `id`.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn record(&self, disk: &Disk, snapshots: &Dir, id: &Id) -> Result<()> {
+        let raw = self.encode();
+        if raw.len() > MOST_BYTES {
+            return Ok(());
+        }
+        let packed = zstd::bulk::compress(&raw, 1)
+            .map_err(|error| Error::io(error, "could not compress", "the changes of a run"))?;
+        let mut bytes = Key::of(ObjectKind::Opaque, &packed).hash().to_vec();
+        bytes.extend(packed);
+        let dir = snapshots.child(id.as_str().as_bytes())?;
+        disk.write_cache(&dir, FILE.as_bytes(), &bytes, 0o400)
+    }
+
+    /// What the run of snapshot `id` changed, when that was recorded and is whole.
+    pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
+        let bytes = fs::read(snapshots.join(id.as_str()).join(FILE)).ok()?;
+        let (hash, packed) = bytes.split_at_checked(32)?;
+        if Key::of(ObjectKind::Opaque, packed).hash() != hash {
+            return None;
+        }
+        Self::decode(&zstd::bulk::decompress(packed, MOST_BYTES).ok()?).ok()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        let mut targets: Vec<_> = self.0.iter().collect();
+        targets.sort_by_key(|(name, _)| *name);
+        out.put_uint(targets.len() as u64);
+        for (name, paths) in targets {
+            let mut paths: Vec<_> = paths.iter().collect();
+            paths.sort();
+            out.put_bytes(name.as_bytes());
+            out.put_uint(paths.len() as u64);
+            for (path, digest) in paths {
+                out.put_bytes(path);
+                out.put_u8(u8::from(digest.is_some()));
+                out.extend_from_slice(&digest.unwrap_or_default());
+            }
+        }
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut r = Reader::new(bytes, "the changes of a run");
+        if r.u8()? != VERSION {
+            return Err(r.damaged("an unknown version"));
+        }
+        let mut all = Self::default();
+        for _ in 0..r.uint()? {
+            let name = String::from_utf8_lossy(r.bytes()?).into_owned();
+            let paths = all.0.entry(name).or_default();
+            for _ in 0..r.uint()? {
+                let path = r.bytes()?.to_vec();
+                let there = r.u8()? != 0;
+                let digest: [u8; 8] = r.take(8)?.try_into().expect("eight bytes were taken");
+                paths.insert(path, there.then_some(digest));
+            }
+        }
+        r.end()?;
+        Ok(all)
+    }
+}
+
+/// What identifies an entry. A directory stands for itself here: what is in it has
+/// entries of its own.
+fn digest(entry: &Entry) -> [u8; 8] {
+    use crate::tree::node::Node;
+    let node = match &entry.node {
+        Node::Dir(_) => Node::Dir(Key::of(ObjectKind::Tree, b"")),
+        other => other.clone(),
+    };
+    let form = encode_tree(&[Entry { node, ..entry.clone() }]);
+    let key = Key::of(ObjectKind::Tree, &form);
+    key.hash()[..8].try_into().expect("a hash has eight bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+    use crate::tree::node::Node;
+
+    fn entry(mode: u32) -> Entry {
+        let name = b"x".to_vec();
+        Entry { name, mode, uid: 0, gid: 0, xattrs: vec![], link: None, node: Node::Fifo }
+    }
+
+    #[test]
+    fn later_edits_are_told_from_the_runs_own() {
+        let temp = TempDir::new();
+        let id = Id::parse("20260102-030405-0001").unwrap();
+        fs::create_dir(temp.path().join(id.as_str())).unwrap();
+        let mut changes = Changes::default();
+        changes.add("tree", b"a/\xfe".to_vec(), Some(&entry(0o644)));
+        changes.add("tree", b"gone".to_vec(), None);
+        changes.record(&Disk::default(), &Dir::open(temp.path()).unwrap(), &id).unwrap();
+        let read = Changes::load(temp.path(), &id).unwrap();
+        assert_eq!(read, changes);
+        assert!(read.explain("tree", b"a/\xfe", Some(&entry(0o644))));
+        assert!(!read.explain("tree", b"a/\xfe", Some(&entry(0o600))));
+        assert!(!read.explain("tree", b"a/\xfe", None));
+        assert!(read.explain("tree", b"gone", None));
+        assert!(!read.explain("tree", b"other", None) && !read.explain("other", b"gone", None));
+    }
+
+    #[test]
+    fn damage_counts_as_not_recorded() {
+        let temp = TempDir::new();
+        let id = Id::parse("20260102-030405-0001").unwrap();
+        let dir = temp.path().join(id.as_str());
+        fs::create_dir(&dir).unwrap();
+        Changes::default().record(&Disk::default(), &Dir::open(temp.path()).unwrap(), &id).unwrap();
+        let whole = fs::read(dir.join(FILE)).unwrap();
+        for at in 0..whole.len() {
+            let mut wrong = whole.clone();
+            wrong[at] ^= 1;
+            fs::remove_file(dir.join(FILE)).unwrap();
+            fs::write(dir.join(FILE), wrong).unwrap();
+            assert_eq!(Changes::load(temp.path(), &id), None, "byte {at}");
+        }
+    }
+}
