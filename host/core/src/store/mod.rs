@@ -20,6 +20,7 @@ mod write;
 
 pub use lane::Lane;
 pub use lock::Lock;
+pub(crate) use open::FORMAT;
 pub use pack::PackName;
 pub use read::Viewer;
 pub use write::Writer;

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, RwLock};
 
 /// The version of the store's form that is written here; older ones are read.
 pub const VERSION: u32 = 1;
-const FORMAT: &[u8] = b"format";
+/// The file that makes a directory a store, and its first line.
+pub(crate) const FORMAT: (&str, &str) = ("format", "snapback store");
 const ID: &[u8] = b"id";
 const PACKS: &[u8] = b"packs";
 const TMP: &[u8] = b"tmp";
@@ -49,13 +50,13 @@ impl Store {
         }
         let dir = parent.child(name)?;
         let _lock = Lock::take(&disk, &dir, &mut || {})?;
-        if dir.stat(FORMAT)?.is_some() {
+        if dir.stat(FORMAT.0.as_bytes())?.is_some() {
             return Err(Error::new(Kind::Invalid, format!("there is a store at {} already", show(path))));
         }
         let ours = [GITIGNORE.0, CACHEDIR.0, ID, PACKS, TMP, SNAPSHOTS, super::lock::FILE];
         if let Some(other) = dir.names()?.iter().find(|name| {
             let name = name.strip_suffix(b".new").unwrap_or(name);
-            !ours.contains(&name) && name != FORMAT
+            !ours.contains(&name) && name != FORMAT.0.as_bytes()
         }) {
             let other = crate::error::show_bytes(other);
             return Err(Error::new(
@@ -74,7 +75,12 @@ impl Store {
             disk.write_cache(&dir, name, bytes, 0o400)?;
         }
         write_id(&disk, &dir)?;
-        disk.write_sealed(&dir, FORMAT, format!("snapback store\nversion {VERSION}\n").as_bytes(), 0o400)?;
+        disk.write_sealed(
+            &dir,
+            FORMAT.0.as_bytes(),
+            format!("{}\nversion {VERSION}\n", FORMAT.1).as_bytes(),
+            0o400,
+        )?;
         disk.sync_dir(&parent)?;
         Self::with(disk, dir)
     }
@@ -87,7 +93,7 @@ impl Store {
     pub fn open(path: &Path, disk: Disk) -> Result<Arc<Self>> {
         let none = || Error::new(Kind::NotFound, format!("there is no store at {}", show(path)));
         let dir = Dir::open(path).map_err(|e| if e.kind() == Kind::NotFound { none() } else { e })?;
-        let format = dir.read(FORMAT, 4096).map_err(|e| match e.kind() {
+        let format = dir.read(FORMAT.0.as_bytes(), 4096).map_err(|e| match e.kind() {
             Kind::NotFound if dir.stat(PACKS).is_ok_and(|s| s.is_none()) => none(),
             Kind::NotFound => none().hint("what is there was never finished; the next snapshot finishes it"),
             _ => e,
@@ -149,6 +155,6 @@ fn write_id(disk: &Disk, dir: &Dir) -> Result<()> {
 fn version(format: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(format).ok()?;
     let mut lines = text.lines();
-    (lines.next()? == "snapback store").then_some(())?;
+    (lines.next()? == FORMAT.1).then_some(())?;
     lines.next()?.strip_prefix("version ")?.parse().ok()
 }

@@ -1,8 +1,10 @@
 //! Directories: what an entry is, how they are captured, compared and put back.
 
+pub mod capture;
 pub mod compare;
 mod directory;
 mod ignore;
+mod measure;
 pub mod node;
 pub mod root;
 #[cfg(test)]
@@ -11,5 +13,7 @@ pub mod scan;
 pub mod select;
 pub mod statcache;
 
+pub use capture::capture;
 pub use directory::Directory;
+pub use measure::{Measure, measure};
 pub use select::Options;

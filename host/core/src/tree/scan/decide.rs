@@ -47,9 +47,10 @@ impl Walk<'_> {
     ) -> Result<Verdict> {
         match self.by_rules(place, listing, name, directory, path)? {
             Verdict::Leave(why, detail) => self.unless_wanted(place, name, directory, path, why, detail),
-            Verdict::Ignore(_) if self.covered(place, name)?.is_some() => {
-                Ok(Verdict::Take(Taken { scope: Scope::All, sure: true }))
-            }
+            Verdict::Ignore(at) => Ok(match self.wanted_by_cover(place, name, directory)? {
+                Some(taken) => Verdict::Take(taken),
+                None => Verdict::Ignore(at),
+            }),
             verdict => Ok(verdict),
         }
     }
@@ -64,16 +65,25 @@ impl Walk<'_> {
         why: Why,
         detail: Arc<str>,
     ) -> Result<Verdict> {
-        match self.covered(place, name)? {
-            Some(Node::Dir(_)) if directory => return Ok(NAMED),
-            // It stands in the way of what is to come back: nothing in it may be lost.
-            Some(_) => return Ok(Verdict::Take(Taken { scope: Scope::All, sure: true })),
-            None => {}
+        if let Some(taken) = self.wanted_by_cover(place, name, directory)? {
+            return Ok(Verdict::Take(taken));
         }
         if directory && self.included_beneath(path) {
             return Ok(Verdict::Take(Taken { scope: Scope::Toward(why, detail), sure: true }));
         }
         Ok(Verdict::Leave(why, detail))
+    }
+
+    /// How an entry is captured because of the snapshot that must be covered.
+    fn wanted_by_cover(&self, place: &Place, name: &[u8], directory: bool) -> Result<Option<Taken>> {
+        let scope = match self.covered(place, name)? {
+            Some(Node::Dir(_)) if directory => Scope::Whole,
+            // It stands in the way of what is to come back: nothing in it may be lost.
+            Some(_) => Scope::All,
+            None if self.stands_in_the_way(place)? => Scope::All,
+            None => return Ok(None),
+        };
+        Ok(Some(Taken { scope, sure: true }))
     }
 
     fn by_rules(

@@ -3,6 +3,7 @@
 use super::decide::{Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
 use crate::error::{Error, Result, show_bytes};
+use crate::store::FORMAT;
 use crate::tree::root::Why;
 use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
 use rustix::fs::FileType;
@@ -11,9 +12,6 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// What makes a directory a snapback store: this file, which begins so.
-const FORMAT_FILE: (&str, &[u8]) = ("format", b"snapback store");
 
 /// What is reused from directory to directory by one thread.
 #[derive(Default)]
@@ -198,8 +196,8 @@ impl Walk<'_> {
 
     /// A directory is a store if it says so, wherever it lies and whatever its name.
     fn is_store(&self, handle: &OwnedFd, listing: &Listing) -> bool {
-        let (name, begins) = FORMAT_FILE;
-        listing.has(name.as_bytes()) && begins_with(handle, name, begins)
+        let (name, begins) = FORMAT;
+        listing.has(name.as_bytes()) && begins_with(handle, name, begins.as_bytes())
     }
 
     /// The rule that is about `name` and holds by what is in the directory.
@@ -223,7 +221,9 @@ impl Walk<'_> {
     /// Decides about every name in the listing. Returns how many regular files are captured.
     fn select(&self, place: &Place, scratch: &mut Scratch) -> Result<u64> {
         let Scratch { listing, selected, path, ignored, left } = scratch;
-        (selected.clear(), ignored.clear(), left.clear());
+        selected.clear();
+        ignored.clear();
+        left.clear();
         let options = self.directory.options();
         let need_paths = !matches!(place.scope, Scope::Whole)
             || options.ignore.need_paths()

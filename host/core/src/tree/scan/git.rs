@@ -3,6 +3,7 @@
 
 use super::{Place, Walk, read_small};
 use crate::error::Result;
+use crate::store::content::read_all;
 use crate::tree::ignore::{LARGEST_FILE, Outer, Patterns, Repository};
 use crate::tree::node::Node;
 use rustix::fs::CWD;
@@ -72,7 +73,7 @@ impl Walk<'_> {
         let file = match &self.cover {
             Some(cover) => match self.covered(place, b".gitignore")? {
                 Some(Node::File { content, size, .. }) if *size <= LARGEST_FILE => {
-                    Some(cover.source.read(content)?)
+                    Some(read_all(cover.source, content, *size, LARGEST_FILE)?)
                 }
                 _ => None,
             },

@@ -57,6 +57,11 @@ impl Listing {
         self.names.len()
     }
 
+    /// Whether the directory is empty.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// The name at `at`, and what it is.
     pub fn get(&self, at: usize) -> (&CStr, FileType) {
         let listed = self.names[at];

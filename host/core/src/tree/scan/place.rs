@@ -72,6 +72,21 @@ impl Walk<'_> {
         Ok(self.cover_of(place)?.and_then(|entries| entry(entries, name)).map(|entry| &entry.node))
     }
 
+    /// Whether the snapshot that must be covered has no directory at `place`, or above
+    /// it, but something else.
+    pub(super) fn stands_in_the_way(&self, place: &Place) -> Result<bool> {
+        if self.cover.is_none() || self.cover_of(place)?.is_some() {
+            return Ok(false);
+        }
+        for place in place.upwards() {
+            let Some(above) = &place.above else { break };
+            if let Some(entries) = self.cover_of(above)? {
+                return Ok(entry(entries, place.dir.name()).is_some());
+            }
+        }
+        Ok(false)
+    }
+
     /// The entries of `place` in the snapshot that must be covered.
     pub(super) fn cover_of<'p>(&self, place: &'p Place) -> Result<Option<&'p Vec<Entry>>> {
         let Some(cover) = &self.cover else { return Ok(None) };

@@ -73,11 +73,6 @@ impl StatCache {
         self.rows
     }
 
-    /// The root that the capture by which it was written came to.
-    pub(crate) fn root(&self) -> Option<Key> {
-        self.root
-    }
-
     /// The record of the directory with this device and inode.
     pub fn dir(&self, dev: u64, ino: u64) -> Option<DirRecord<'_>> {
         let (mut low, mut high) = (0, self.rows);

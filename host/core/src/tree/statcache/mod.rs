@@ -19,7 +19,7 @@ mod save;
 pub use file::StatCache;
 pub(super) use file::Trust;
 pub use record::{CachedEntry, DirRecord};
-pub(super) use record::{RecordBuilder, Remembered};
+pub(super) use record::{RecordBuilder, Remembered, identity};
 pub(super) use save::Update;
 
 /// Where the cache of `target` and `setting` lies in the store's `cache/`.

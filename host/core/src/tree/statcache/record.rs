@@ -108,14 +108,18 @@ impl<'a> DirRecord<'a> {
 
     /// The entry called `name`.
     pub fn entry(&self, name: &[u8]) -> Option<CachedEntry<'a>> {
+        self.at(self.find(name)?)
+    }
+
+    /// Where the entry called `name` is.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.at(middle)?;
-            match entry.name().cmp(name) {
+            match self.at(middle)?.name().cmp(name) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(entry),
+                std::cmp::Ordering::Equal => return Some(middle),
             }
         }
         None

@@ -1,0 +1,59 @@
+//! When the capture began, by the file system's own clock, and which entries changed
+//! so shortly before that another change may leave no trace in their times.
+
+use crate::disk::Dir;
+use crate::error::Result;
+use crate::store::Store;
+use crate::tree::node::Time;
+use crate::tree::scan::Stat;
+
+/// Where caches lie in a store.
+const CACHE: &[u8] = b"cache";
+/// A file whose time is asked for.
+const TICK: &[u8] = b"tick";
+/// Longer than a tick of any kernel's clock (10 ms at 100 Hz), in nanoseconds.
+const FINE: i128 = 20_000_000;
+/// For file systems that keep whole or even seconds, and for those whose clock is
+/// not the store's, in nanoseconds.
+const COARSE: i128 = 2_000_000_000;
+
+/// When the capture began.
+pub(super) struct Clock {
+    start: i128,
+    margin: i128,
+}
+
+impl Clock {
+    /// Now, by the clock of the file system that `store` lies on; `device` is that of
+    /// what is captured.
+    pub fn now(store: &Store, device: u64) -> Result<Self> {
+        let dir = cache_dir(store)?;
+        store.disk().write_cache(&dir, TICK, b"", 0o600)?;
+        let open = dir.open_file(TICK)?;
+        let stat = Stat::of_open(&open);
+        let stat = stat.map_err(|e| crate::error::Error::io(e, "could not look at", dir.join(TICK)))?;
+        let same = stat.dev == device && stat.mtime.nsec != 0;
+        Ok(Self { start: nanoseconds(stat.mtime), margin: if same { FINE } else { COARSE } })
+    }
+
+    /// Whether the entry may change again, or has, without its times saying so.
+    pub fn is_racy(&self, stat: &Stat) -> bool {
+        [stat.mtime, stat.ctime].into_iter().any(|time| {
+            // A time without a fraction may be one that the file system cut.
+            let margin = if time.nsec == 0 { COARSE } else { self.margin };
+            nanoseconds(time) + margin >= self.start
+        })
+    }
+}
+
+fn nanoseconds(time: Time) -> i128 {
+    i128::from(time.sec) * 1_000_000_000 + i128::from(time.nsec)
+}
+
+/// The directory for caches in `store`, made if it is not there.
+pub(super) fn cache_dir(store: &Store) -> Result<Dir> {
+    if store.dir().stat(CACHE)?.is_none() {
+        store.disk().mkdir(store.dir(), CACHE, 0o700)?;
+    }
+    store.dir().child(CACHE)
+}

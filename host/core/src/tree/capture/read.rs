@@ -1,0 +1,158 @@
+//! Reading one entry that the stat cache does not know.
+//!
+//! What is stored was there, whole, at one moment. A file is as it was if its
+//! attributes are the same after reading as before. One that only grows (a log) is
+//! captured as it was when reading began: its first bytes are read again, and if they
+//! are the same nothing moved beneath. Whatever else changes each time becomes a hole.
+
+use super::node::Fresh;
+use super::special::{fresh, special};
+use super::{Capture, Worker, xattr};
+use crate::error::{Kind, Result};
+use crate::store::content::store_file;
+use crate::tree::node::Node;
+use crate::tree::root::Why;
+use crate::tree::scan::{Place, Stat};
+use crate::tree::statcache::identity;
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::ffi::CStr;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering;
+
+/// How often something that changes while it is read is tried.
+const TRIES: usize = 3;
+
+/// What one try came to.
+enum Try {
+    /// This is what is there.
+    Is(Box<Fresh>),
+    /// It is no longer there.
+    Gone,
+    /// It could not be read, which was recorded.
+    Hole,
+    /// It changed.
+    Changed,
+}
+
+impl<'a> Capture<'a> {
+    /// The entry `name` of `place`; `stat` was true a moment ago. `None` when it is
+    /// gone or became a hole.
+    pub(super) fn entry(
+        &self,
+        worker: &mut Worker<'a>,
+        place: &Place,
+        dir: &OwnedFd,
+        name: &CStr,
+        stat: Option<&Stat>,
+    ) -> Result<Option<Box<Fresh>>> {
+        let mut stat = stat.copied();
+        for _ in 0..TRIES {
+            let known = match stat.take() {
+                Some(stat) => Ok(stat),
+                None => Stat::of(dir, name),
+            };
+            let tried = match known {
+                Ok(stat) if stat.is_file() => self.file(worker, place, dir, name, &stat)?,
+                Ok(stat) if stat.is_dir() => Try::Changed,
+                Ok(stat) => self.special(place, dir, name, stat)?,
+                Err(error) => self.failed(place, name, error, "looked at")?,
+            };
+            match tried {
+                Try::Is(fresh) => return Ok(Some(fresh)),
+                Try::Gone | Try::Hole => return Ok(None),
+                Try::Changed => {}
+            }
+        }
+        self.walk.leave_out(place.dir.path_of(name.to_bytes()), Why::ChangedWhileRead, "", None);
+        Ok(None)
+    }
+
+    fn special(&self, place: &Place, dir: &OwnedFd, name: &CStr, stat: Stat) -> Result<Try> {
+        match special(dir, name, stat) {
+            // What was read belongs to what was looked at only if that is still there.
+            Ok(fresh) if Stat::of(dir, name).is_ok_and(|now| identity(&now) == identity(&stat)) => {
+                Ok(Try::Is(Box::new(fresh)))
+            }
+            Ok(_) | Err(Errno::INVAL) => Ok(Try::Changed),
+            Err(error) => self.failed(place, name, error, "read"),
+        }
+    }
+
+    fn file(
+        &self,
+        worker: &mut Worker<'a>,
+        place: &Place,
+        dir: &OwnedFd,
+        name: &CStr,
+        seen: &Stat,
+    ) -> Result<Try> {
+        let file = match open(dir, name, seen) {
+            Ok(file) => File::from(file),
+            // By now it is a link, or a socket.
+            Err(Errno::LOOP | Errno::NXIO) => return Ok(Try::Changed),
+            Err(error) => return self.failed(place, name, error, "opened"),
+        };
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        let before = match Stat::of_open(&file) {
+            Ok(stat) if stat.is_file() => stat,
+            Ok(_) => return Ok(Try::Changed),
+            Err(error) => return self.failed(place, name, error, "looked at"),
+        };
+        let sparse = before.allocated < before.size && has_hole(&file, before.size);
+        let xattrs = xattr::of_open(&file);
+        let mut read = || store_file(worker.lane(), &file, before.size, sparse, &self.call.cancel);
+        let tried = read().and_then(|(content, len)| {
+            let after = Stat::of_open(&file);
+            let same = after.is_ok_and(|after| identity(&after) == identity(&before));
+            let grew = after.is_ok_and(|after| after.size >= before.size && after.nlink > 0);
+            let whole = len == before.size;
+            Ok(match whole && (same || (grew && read()? == (content, len))) {
+                true => Some(content),
+                false => None,
+            })
+        });
+        match tried {
+            Ok(Some(content)) => {
+                let node = Node::File { content, size: before.size, sparse };
+                Ok(Try::Is(Box::new(fresh(name.to_bytes(), before, xattrs, node))))
+            }
+            Ok(None) => Ok(Try::Changed),
+            Err(error) if error.kind() == Kind::Cancelled => Err(error),
+            Err(error) => {
+                // Was it the file, or the store?
+                self.writer.check()?;
+                let path = place.dir.path_of(name.to_bytes());
+                self.walk.leave_out(path, Why::Unreadable, error.message(), None);
+                Ok(Try::Hole)
+            }
+        }
+    }
+
+    fn failed(&self, place: &Place, name: &CStr, error: Errno, doing: &str) -> Result<Try> {
+        if error == Errno::NOENT {
+            return Ok(Try::Gone);
+        }
+        self.walk.hole(place, name.to_bytes(), error, doing)?;
+        Ok(Try::Hole)
+    }
+}
+
+/// Opens a file for reading. What is no regular file by now does not block; the time
+/// of the last access is left alone where that is permitted.
+fn open(dir: impl AsFd, name: &CStr, seen: &Stat) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let me = rustix::process::geteuid();
+    if me.is_root() || me.as_raw() == seen.uid {
+        match rustix::fs::openat(&dir, name, flags | OFlags::NOATIME, Mode::empty()) {
+            Err(Errno::PERM) => {}
+            done => return done,
+        }
+    }
+    rustix::fs::openat(&dir, name, flags, Mode::empty())
+}
+
+fn has_hole(file: &File, size: u64) -> bool {
+    rustix::fs::seek(file, SeekFrom::Hole(0)).is_ok_and(|at| at < size)
+}

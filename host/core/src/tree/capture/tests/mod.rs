@@ -1,0 +1,205 @@
+//! Captures of real directories into real stores.
+
+mod content;
+mod kinds;
+mod races;
+mod selection;
+mod unchanged;
+
+use super::{Counts, capture_counted};
+use crate::backend::{Call, Cancel, Part, Target};
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::object::Key;
+use crate::report::Report;
+use crate::store::{Store, Writer};
+use crate::testing::TempDir;
+use crate::tree::node::{Entry, EntryTime, Node, decode_times, decode_tree};
+use crate::tree::root::{Root, Why};
+use crate::tree::{Directory, Options};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// A project, its store beside it, and the last snapshot.
+pub struct World {
+    temp: TempDir,
+    pub store: Arc<Store>,
+    pub options: Vec<(&'static str, String)>,
+    pub previous: Option<Key>,
+    pub cover: Vec<Part>,
+    pub cancel: Cancel,
+}
+
+/// What a capture came to.
+#[derive(Debug)]
+pub struct Taken {
+    pub key: Key,
+    pub root: Root,
+    pub counts: Counts,
+    /// Bytes that the store grew by.
+    pub added: u64,
+    pub entries: BTreeMap<String, (Entry, EntryTime)>,
+    pub omitted: Vec<(String, String)>,
+}
+
+#[derive(Default)]
+struct Omitted(Mutex<Vec<(String, String)>>);
+
+impl Report for Omitted {
+    fn omitted(&self, _: &str, subject: &[u8], reason: &str) {
+        let subject = String::from_utf8_lossy(subject).into_owned();
+        self.0.lock().unwrap().push((subject, reason.to_owned()));
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        let temp = TempDir::new();
+        std::fs::create_dir(temp.path().join("p")).unwrap();
+        let store = Store::create(&temp.path().join("store"), Disk::default()).unwrap();
+        let cancel = Cancel::default();
+        Self { temp, store, options: Vec::new(), previous: None, cover: Vec::new(), cancel }
+    }
+
+    /// A path in the project.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.temp.path().join("p").join(path)
+    }
+
+    /// Writes a file, and the directories that it lies in.
+    pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    pub fn mkdir(&self, path: &str) {
+        std::fs::create_dir_all(self.path(path)).unwrap();
+    }
+
+    pub fn directory(&self) -> Directory {
+        Directory::open(self.temp.path(), "path", "p", &Options::parse(&self.options).unwrap()).unwrap()
+    }
+
+    /// Captures and commits.
+    pub fn capture(&mut self) -> Taken {
+        let taken = self.try_capture(true).unwrap();
+        self.previous = Some(taken.key);
+        taken
+    }
+
+    /// Captures and commits a tree that is too deep to be taken apart here.
+    pub fn try_capture_root(&self) -> Result<Root> {
+        let writer = Arc::new(self.store.writer().unwrap());
+        let call = self.call(&writer, Arc::new(crate::report::Silent));
+        let (key, _) = capture_counted(&self.directory(), &call, self.previous.as_ref())?;
+        writer.seal().unwrap();
+        Root::decode(&self.store.read(&key).unwrap())
+    }
+
+    fn call(&self, writer: &Arc<Writer>, report: Arc<dyn Report>) -> Call {
+        let target = Target { name: "tree".into(), backend: "tree".into(), settings: BTreeMap::new() };
+        Call {
+            root: self.temp.path().to_owned(),
+            target: Arc::new(target),
+            store: self.store.clone(),
+            writer: Some(writer.clone()),
+            cover: Arc::new(self.cover.clone()),
+            only: Arc::default(),
+            huge: None,
+            report,
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    /// Captures; without `commit`, what was stored is thrown away, as by a crash.
+    pub fn try_capture(&self, commit: bool) -> Result<Taken> {
+        let writer = Arc::new(self.store.writer().unwrap());
+        let report = Arc::new(Omitted::default());
+        let call = self.call(&writer, report.clone());
+        let (key, counts) = capture_counted(&self.directory(), &call, self.previous.as_ref())?;
+        let added = if commit { writer.seal().unwrap() } else { 0 };
+        let root = Root::decode(&writer.read(&key).unwrap()).unwrap();
+        let mut entries = BTreeMap::new();
+        let Node::Dir(tree) = root.top.node else { panic!("{root:?}") };
+        let read = |key: &Key| writer.read(key).unwrap();
+        flatten(&read, &tree, &root.times, "", &mut entries);
+        let omitted = report.0.lock().unwrap().clone();
+        Ok(Taken { key, root, counts, added, entries, omitted })
+    }
+
+    /// Waits until nothing that exists now is racy.
+    pub fn settle(&self) {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+fn flatten(
+    read: &dyn Fn(&Key) -> Vec<u8>,
+    tree: &Key,
+    times: &Key,
+    at: &str,
+    out: &mut BTreeMap<String, (Entry, EntryTime)>,
+) {
+    let (entries, times) = (decode_tree(&read(tree)).unwrap(), decode_times(&read(times)).unwrap());
+    assert_eq!(entries.len(), times.len());
+    for (entry, time) in entries.into_iter().zip(times) {
+        let name = entry.name.escape_ascii().to_string();
+        let path = if at.is_empty() { name } else { format!("{at}/{name}") };
+        if let Node::Dir(tree) = entry.node {
+            flatten(read, &tree, &time.inside.unwrap(), &path, out);
+        }
+        out.insert(path, (entry, time));
+    }
+}
+
+impl Taken {
+    pub fn paths(&self) -> Vec<&str> {
+        self.entries.keys().map(String::as_str).collect()
+    }
+
+    pub fn entry(&self, path: &str) -> &Entry {
+        &self.entries.get(path).unwrap_or_else(|| panic!("{path} is in {:?}", self.paths())).0
+    }
+
+    pub fn content(&self, path: &str) -> Key {
+        match self.entry(path).node {
+            Node::File { content, .. } => content,
+            ref other => panic!("{path} is {other:?}"),
+        }
+    }
+
+    /// What was left out: path, why, detail.
+    pub fn left_out(&self) -> Vec<(String, Why, &str)> {
+        let all = self.root.left_out.iter();
+        all.map(|l| (l.path.escape_ascii().to_string(), l.why, l.detail.as_str())).collect()
+    }
+}
+
+/// Runs `f` on threads of their own as another user, where this one may do that; else
+/// as this user. The project and the store must be that user's.
+pub fn as_nobody<T: Send>(world: &World, f: impl FnOnce() -> T + Send) -> T {
+    let me = rustix::process::geteuid();
+    if !me.is_root() {
+        return f();
+    }
+    let uid = rustix::fs::Uid::from_raw(65534);
+    own(world.temp.path(), uid);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(2)
+        .start_handler(move |_| rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap())
+        .build()
+        .unwrap();
+    pool.install(f)
+}
+
+fn own(path: &Path, uid: rustix::fs::Uid) {
+    rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), None, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+        .unwrap();
+    if path.symlink_metadata().unwrap().is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            own(&entry.unwrap().path(), uid);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Extended attributes: of what is open, or of an entry that is never opened.
+//!
+//! All that this user may read, ACLs and file capabilities among them. One that
+//! cannot be read is as good as not there; file systems without any say nothing.
+
+use crate::tree::node::Xattr;
+use rustix::io::Errno;
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// The attributes of what is open, sorted by name.
+pub(super) fn of_open(fd: impl AsFd) -> Vec<Xattr> {
+    let fd = fd.as_fd();
+    read(|list| rustix::fs::flistxattr(fd, list), |name, value| rustix::fs::fgetxattr(fd, name, value))
+}
+
+/// The attributes of `name` in `dir`, which is not opened, nor followed if it is a link.
+pub(super) fn of_name(dir: impl AsFd, name: &CStr) -> Vec<Xattr> {
+    // There is no call that takes a directory and a name; this path is one component
+    // beneath a handle, so nothing else is resolved.
+    let mut path = PathBuf::from(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()));
+    path.push(OsStr::from_bytes(name.to_bytes()));
+    read(|list| rustix::fs::llistxattr(&path, list), |name, value| rustix::fs::lgetxattr(&path, name, value))
+}
+
+/// Names and values mostly fit into this.
+const FEW: usize = 512;
+/// The kernel has no longer lists and no longer values.
+const MOST: usize = 64 << 10;
+
+fn read(
+    list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
+    get: impl Fn(&CStr, &mut [u8]) -> rustix::io::Result<usize>,
+) -> Vec<Xattr> {
+    let names = whole(list).unwrap_or_default();
+    let mut all: Vec<Xattr> = Vec::new();
+    for name in names.split_inclusive(|&b| b == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        if let Some(value) = whole(|value| get(name, value)) {
+            all.push((name.to_bytes().to_vec(), value));
+        }
+    }
+    all.sort();
+    all.dedup_by(|a, b| a.0 == b.0);
+    all
+}
+
+/// What `call` writes, with a buffer that is large enough.
+fn whole(call: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> Option<Vec<u8>> {
+    let mut few = [0; FEW];
+    match call(&mut few) {
+        Ok(len) => return Some(few[..len].to_vec()),
+        Err(Errno::RANGE) => {}
+        Err(_) => return None,
+    }
+    let mut most = vec![0; MOST];
+    let len = call(&mut most).ok()?;
+    most.truncate(len);
+    most.shrink_to_fit();
+    Some(most)
+}

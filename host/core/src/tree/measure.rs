@@ -1,0 +1,175 @@
+//! How much a directory holds, before anything of it is captured.
+//!
+//! The same selection as a capture, but nothing is opened except directories. Ends as
+//! soon as a limit is passed: then it is known to be huge, and where most of it lies
+//! so far.
+
+use super::directory::Directory;
+use super::scan::{Enter, Place, Scratch, Stat, Taken, Walk};
+use crate::backend::{Cancel, Huge};
+use crate::disk::size_text;
+use crate::error::{Error, Kind, Result, show, show_bytes};
+use rustix::fs::FileType;
+use std::borrow::Cow;
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// How many of the largest directories are named.
+const LARGEST: usize = 5;
+
+/// What a directory holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Measure {
+    /// Entries that are no directories.
+    pub files: u64,
+    /// Bytes of regular files.
+    pub bytes: u64,
+    /// Whether all was counted, rather than ended at a limit.
+    pub complete: bool,
+    /// The directories right beneath that hold most: name, files, bytes; most bytes first.
+    pub largest: Vec<(Vec<u8>, u64, u64)>,
+}
+
+impl Measure {
+    /// Whether it is beyond one of the limits.
+    fn is_beyond(&self, files: u64, bytes: u64) -> bool {
+        self.files > files || self.bytes > bytes
+    }
+}
+
+/// A directory to be entered.
+struct Below {
+    above: Arc<Place>,
+    name: CString,
+    taken: Taken,
+    /// Which of the directories right beneath the top it is in.
+    part: usize,
+}
+
+/// Counts what of `dir` would be captured, up to `limit_files` or `limit_bytes`.
+///
+/// # Errors
+/// `Cancelled`; what kept the directory itself from being read.
+pub fn measure(dir: &Directory, limit_files: u64, limit_bytes: u64, cancel: &Cancel) -> Result<Measure> {
+    let walk = Walk::new(dir, None);
+    let mut scratch = Scratch::default();
+    let mut measure = Measure { complete: true, ..Measure::default() };
+    let mut parts: Vec<(Vec<u8>, u64, u64)> = Vec::new();
+    let mut below: Vec<Below> = Vec::new();
+    let mut next = None;
+    loop {
+        cancel.check()?;
+        let (entered, part) = match &next {
+            None => (walk.enter_top(&mut scratch)?, None),
+            Some(Below { above, name, taken, part }) => {
+                (walk.enter(above, name, taken, &mut scratch)?, Some(*part))
+            }
+        };
+        if let Enter::In { place, handle, .. } = entered {
+            let (files, bytes) = count(&walk, &handle, &scratch);
+            (measure.files, measure.bytes) = (measure.files + files, measure.bytes + bytes);
+            if let Some(part) = part {
+                (parts[part].1, parts[part].2) = (parts[part].1 + files, parts[part].2 + bytes);
+            }
+            let inside = scratch.selected.iter().filter(|selected| selected.kind == FileType::Directory);
+            let mut found = false;
+            for selected in inside.rev() {
+                let name = scratch.listing.get(selected.at as usize).0.to_owned();
+                let part = part.unwrap_or_else(|| {
+                    parts.push((name.to_bytes().to_vec(), 0, 0));
+                    parts.len() - 1
+                });
+                below.push(Below { above: place.clone(), name, taken: selected.taken.clone(), part });
+                found = true;
+            }
+            if found {
+                walk.kept.keep(&place.dir, handle);
+            }
+        }
+        if measure.is_beyond(limit_files, limit_bytes) {
+            measure.complete = false;
+            break;
+        }
+        match below.pop() {
+            Some(below) => next = Some(below),
+            None => break,
+        }
+    }
+    parts.sort_by(|a, b| (b.2, b.1, &a.0).cmp(&(a.2, a.1, &b.0)));
+    parts.truncate(LARGEST);
+    measure.largest = parts;
+    Ok(measure)
+}
+
+/// Refuses a directory that holds more than is captured without a question.
+///
+/// # Errors
+/// `TooLarge`, with how much it is and where most of it lies.
+pub(super) fn refuse_huge(dir: &Directory, limit: Huge, cancel: &Cancel) -> Result<()> {
+    let found = measure(dir, limit.files, limit.bytes, cancel)?;
+    if found.complete {
+        return Ok(());
+    }
+    let size = |files: u64, bytes: u64| format!("{files} files, {}", size_text(bytes));
+    let mut text = format!("{} is huge: more than {}", show(dir.path()), size(found.files, found.bytes));
+    let most = found.largest.iter().filter(|(_, files, _)| *files > 0).take(3);
+    let most: Vec<String> =
+        most.map(|(name, files, bytes)| format!("{} ({})", show_bytes(name), size(*files, *bytes))).collect();
+    if !most.is_empty() {
+        text = format!("{text}; most of what was counted is in {}", most.join(", "));
+    }
+    let name =
+        found.largest.first().map_or(Cow::Borrowed("data"), |(name, ..)| String::from_utf8_lossy(name));
+    Err(Error::new(Kind::TooLarge, text).hint(format!(
+        "leave out what need not come back, in snapback.toml: `[snapshot]`, `ignore = [\"/{name}/\"]`; or insist with \
+         `--allow-huge`"
+    )))
+}
+
+fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch) -> (u64, u64) {
+    let (mut files, mut bytes) = (0, 0);
+    for selected in scratch.selected.iter().filter(|selected| selected.kind != FileType::Directory) {
+        match Stat::of(handle, scratch.listing.get(selected.at as usize).0) {
+            Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}
+            Ok(stat) => (files, bytes) = (files + 1, bytes + if stat.is_file() { stat.size } else { 0 }),
+            Err(_) => {}
+        }
+    }
+    (files, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+    use crate::tree::Options;
+
+    #[test]
+    fn a_directory_is_counted_with_what_is_left_out_left_out() {
+        let temp = TempDir::new();
+        for (path, size) in [("a/1", 10), ("a/b/2", 20), ("c/3", 5), ("node_modules/4", 1000), ("5", 1)] {
+            let path = temp.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, vec![0; size]).unwrap();
+        }
+        let options = Options::parse(&[("regenerable", "node_modules")]).unwrap();
+        let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
+        let cancel = Cancel::default();
+        let all = measure(&dir, 100, 1000, &cancel).unwrap();
+        let largest = vec![(b"a".to_vec(), 2, 30), (b"c".to_vec(), 1, 5)];
+        assert_eq!(all, Measure { files: 4, bytes: 36, complete: true, largest });
+        assert!(!measure(&dir, 2, 1000, &cancel).unwrap().complete);
+        assert!(!measure(&dir, 100, 15, &cancel).unwrap().complete);
+        refuse_huge(&dir, Huge { files: 4, bytes: 36 }, &cancel).unwrap();
+        let error = refuse_huge(&dir, Huge { files: 3, bytes: 1000 }, &cancel).unwrap_err();
+        assert_eq!(error.kind(), Kind::TooLarge);
+        assert!(
+            error.message().ends_with("most of what was counted is in a (2 files, 30 B), c (1 files, 5 B)"),
+            "{error}"
+        );
+        assert!(error.hint_text().unwrap().contains("ignore = [\"/a/\"]"));
+        cancel.cancel();
+        assert!(measure(&dir, 100, 1000, &cancel).is_err());
+    }
+}
