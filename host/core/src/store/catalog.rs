@@ -11,6 +11,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use std::collections::HashMap;
+use std::fs::File;
 use std::sync::Arc;
 
 /// How a pack's file ends when objects in it were found damaged.
@@ -42,17 +43,6 @@ pub enum PackState {
     Gone,
 }
 
-impl PackFile {
-    /// The name of its file.
-    pub fn file_name(&self, marked: bool) -> Vec<u8> {
-        let mut name = self.name.to_string().into_bytes();
-        if marked {
-            name.extend_from_slice(DAMAGED);
-        }
-        name
-    }
-}
-
 /// What is stored where.
 pub struct Catalog {
     /// All packs; a place's `pack` is a position in this list.
@@ -62,31 +52,29 @@ pub struct Catalog {
     from_index: Arc<Vec<u32>>,
     /// The objects of packs that the index does not cover, each list in order.
     beside: Vec<Arc<Vec<(Key, Place)>>>,
-    /// What was found damaged while this was made.
-    pub problems: Vec<Error>,
+    /// What speaks against each pack that cannot be relied on.
+    pub problems: Vec<(PackName, Error)>,
+    /// What is wrong with the index, when something is.
+    pub index_problem: Option<Error>,
     index_is_bad: bool,
 }
 
 impl Catalog {
     /// Looks at the store's packs. Without `with_index` every table is read.
     pub fn load(store: &Dir, packs: &Dir, with_index: bool) -> Result<Self> {
-        let mut problems = Vec::new();
-        let mut index_is_bad = !with_index;
-        let index = match with_index.then(|| Index::open(store)) {
-            Some(Ok(index)) => index.map(Arc::new),
-            Some(Err(e)) => {
-                problems.push(e);
-                index_is_bad = true;
-                None
-            }
-            None => None,
+        let (index, index_problem) = match with_index.then(|| Index::open(store)) {
+            Some(Ok(index)) => (index.map(Arc::new), None),
+            Some(Err(e)) => (None, Some(e)),
+            None => (None, None),
         };
+        let index_is_bad = !with_index || index_problem.is_some();
         let mut catalog = Self {
             packs: Vec::new(),
             index,
             from_index: Arc::default(),
             beside: Vec::new(),
-            problems,
+            problems: Vec::new(),
+            index_problem,
             index_is_bad,
         };
         catalog.look_at(packs)?;
@@ -114,10 +102,8 @@ impl Catalog {
             self.packs.push(match found.remove(&name) {
                 Some(pack) if pack.size == size => pack,
                 Some(pack) => {
-                    self.problems.push(Error::corrupt(format!(
-                        "pack {name} is damaged: it has {} bytes instead of {size}",
-                        pack.size
-                    )));
+                    let how = format!("pack {name} is damaged: it has {} bytes, not {size}", pack.size);
+                    self.problems.push((name, Error::corrupt(how)));
                     PackFile { state: PackState::Damaged, ..pack }
                 }
                 None => PackFile { name, size: 0, state: PackState::Gone },
@@ -127,8 +113,11 @@ impl Catalog {
         let mut rest: Vec<PackFile> = found.into_values().collect();
         rest.sort_by_key(|pack| pack.name);
         for mut pack in rest {
-            let marked = pack.state == PackState::Damaged;
-            let table = dir.open_file(&pack.file_name(marked)).and_then(|f| Table::read(&f, pack.name));
+            let mut file = pack.name.to_string().into_bytes();
+            if pack.state == PackState::Damaged {
+                file.extend_from_slice(DAMAGED);
+            }
+            let table = dir.open_file(&file).and_then(|f| Table::read(&f, pack.name));
             let number = self.packs.len() as u32;
             match table {
                 Ok(table) => self.beside.push(Arc::new(places(&table, number))),
@@ -136,7 +125,7 @@ impl Catalog {
                 Err(e) if e.kind() == Kind::NotFound => continue,
                 Err(e) if e.kind() == Kind::Incompatible => return Err(e),
                 Err(e) => {
-                    self.problems.push(e);
+                    self.problems.push((pack.name, e));
                     pack.state = PackState::Damaged;
                 }
             }
@@ -159,6 +148,7 @@ impl Catalog {
             from_index: self.from_index.clone(),
             beside,
             problems: self.problems.clone(),
+            index_problem: self.index_problem.clone(),
             index_is_bad: self.index_is_bad,
         }
     }
@@ -210,6 +200,39 @@ impl Catalog {
 
     fn renumbered(&self, place: Place) -> Option<Place> {
         self.from_index.get(place.pack as usize).map(|&pack| Place { pack, ..place })
+    }
+
+    /// What is in the pack: by its table, else by what the index knows of it; and what
+    /// is wrong with its table.
+    pub fn table_of(&self, number: u32, file: &File) -> (Table, Option<Error>) {
+        match Table::read(file, self.packs[number as usize].name) {
+            Ok(table) => (table, None),
+            Err(e) => (self.table_from_index(number).unwrap_or_default(), Some(e)),
+        }
+    }
+
+    fn table_from_index(&self, number: u32) -> Result<Table> {
+        let mut known = Vec::new();
+        if let Some(index) = &self.index {
+            index.each(|key, place| {
+                known.extend(self.renumbered(place).filter(|p| p.pack == number).map(|p| (p, key)));
+                Ok(())
+            })?;
+        }
+        known
+            .sort_unstable_by_key(|(place, key)| (place.frame.offset, place.frame.stored, place.start, *key));
+        let mut frames: Vec<FrameTable> = Vec::new();
+        for (place, key) in known {
+            if frames.last().is_none_or(|table| table.frame != place.frame) {
+                frames.push(FrameTable { frame: place.frame, objects: Vec::new() });
+            }
+            if let Some(table) = frames.last_mut() {
+                table.objects.push((key, place.len));
+            }
+        }
+        // Only frames that are known whole.
+        frames.retain(|t| t.objects.iter().map(|o| u64::from(o.1)).sum::<u64>() == u64::from(t.frame.raw));
+        Ok(Table { frames })
     }
 
     /// Whether the index should be written anew.

@@ -103,13 +103,19 @@ impl<'a> Lane<'a> {
             let size = crate::disk::size_text(bytes.len() as u64);
             return Err(Error::new(Kind::Invalid, format!("an object of {size} is too large to be stored")));
         }
-        if self.writer.claim(&key)? {
-            let writer = self.writer;
-            let gather = self.gather();
-            gather.room(bytes.len()).copy_from_slice(bytes);
-            gather.keep(key, bytes.len(), writer)?;
-        }
-        Ok(())
+        if self.writer.claim(&key)? { self.gather_bytes(key, bytes) } else { Ok(()) }
+    }
+
+    /// Stores `bytes`, whose key is `key`, although the store has them.
+    pub(super) fn put_again(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
+        if self.writer.claim_again(&key) { self.gather_bytes(key, bytes) } else { Ok(()) }
+    }
+
+    fn gather_bytes(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
+        let writer = self.writer;
+        let gather = self.gather();
+        gather.room(bytes.len()).copy_from_slice(bytes);
+        gather.keep(key, bytes.len(), writer)
     }
 
     /// Stores up to `len` bytes of `file` from `offset` (at most a block) as one blob;

@@ -8,6 +8,7 @@
 mod catalog;
 pub mod content;
 mod frames;
+pub mod gc;
 mod index;
 mod lane;
 mod lock;
@@ -16,6 +17,8 @@ mod open;
 mod pack;
 mod read;
 mod seal;
+pub mod verify;
+mod walk;
 mod write;
 
 pub use lane::Lane;

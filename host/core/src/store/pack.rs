@@ -20,9 +20,9 @@ use std::os::unix::fs::FileExt;
 /// What a pack begins with.
 pub const HEAD: &[u8; 16] = b"snapback pack 1\n";
 /// What a pack ends with.
-const MAGIC: &[u8; 12] = b"snapbackpack";
-/// The version of this form.
-const VERSION: u32 = 1;
+const MAGIC: &[u8; 16] = b"snapbackpack-end";
+/// The first byte of a table: the version of this form.
+const VERSION: u8 = 1;
 /// Bytes of the trailer.
 const TRAILER: u64 = 64;
 /// Largest object, and with it the largest frame, in bytes: what a reader must be
@@ -108,7 +108,7 @@ pub struct FrameTable {
 }
 
 /// What is in a pack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
     /// Its frames, in the order of their offsets.
     pub frames: Vec<FrameTable>,
@@ -120,6 +120,7 @@ impl Table {
     pub fn encode(frames: &[FrameTable], offset: u64) -> (Vec<u8>, PackName) {
         let objects: usize = frames.iter().map(|f| f.objects.len()).sum();
         let mut out = Vec::with_capacity(objects * 36 + frames.len() * 20 + TRAILER as usize);
+        out.put_u8(VERSION);
         out.put_uint(frames.len() as u64);
         for table in frames {
             out.put_uint(u64::from(table.frame.offset));
@@ -138,7 +139,6 @@ impl Table {
         out.extend_from_slice(&offset.to_le_bytes());
         out.extend_from_slice(&length.to_le_bytes());
         out.extend_from_slice(&hash);
-        out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(MAGIC);
         (out, name_of(&hash))
     }
@@ -155,16 +155,11 @@ impl Table {
         let at = size.checked_sub(TRAILER).ok_or_else(|| damaged("it is cut off"))?;
         file.read_exact_at(&mut trailer, at).map_err(told)?;
         let (places, rest) = trailer.split_at(16);
-        let (hash, rest) = rest.split_at(32);
-        let (version, magic) = rest.split_at(4);
+        let (hash, magic) = rest.split_at(32);
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
         let (offset, length) = (word(&places[..8]), word(&places[8..]));
         if magic != MAGIC {
             return Err(damaged("its end is missing or overwritten"));
-        }
-        if version != VERSION.to_le_bytes() {
-            return Err(Error::new(Kind::Incompatible, format!("pack {name} is of a newer version"))
-                .hint("use the snapback that wrote it, or a newer one"));
         }
         if offset.checked_add(length) != Some(at) || offset > MAX_PACK || offset < HEAD.len() as u64 {
             return Err(damaged("its table lies outside"));
@@ -184,6 +179,10 @@ impl Table {
 
     fn decode(bytes: &[u8], end: u64) -> Result<Self> {
         let mut r = Reader::new(bytes, "a pack's table");
+        if r.u8()? != VERSION {
+            return Err(Error::new(Kind::Incompatible, "it is of a newer version")
+                .hint("use the snapback that wrote it, or a newer one"));
+        }
         let count = r.uint()?;
         let mut frames = Vec::new();
         let mut last_end = HEAD.len() as u64;
@@ -230,36 +229,58 @@ fn name_of(hash: &[u8]) -> PackName {
 /// # Errors
 /// `Corrupt` when the bytes are not there or do not decode to their length.
 pub fn read_frame(file: &File, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
-    let raw = frame.raw as usize;
-    out.clear();
-    out.try_reserve_exact(raw).map_err(|_| Error::corrupt("a frame is too large for the memory"))?;
     if frame.encoding != Encoding::Zstd {
-        out.resize(raw, 0);
-        return read_at(file, frame.offset, out);
+        room(out, frame)?.resize(frame.raw as usize, 0);
+        return read_at(file, frame, out);
     }
-    DECODER.with_borrow_mut(|(stored, decoder)| {
-        let length = frame.stored as usize;
-        if stored.len() < length {
-            stored.resize(length, 0);
+    STORED.with_borrow_mut(|stored| {
+        if stored.len() < frame.stored as usize {
+            stored.resize(frame.stored as usize, 0);
         }
-        read_at(file, frame.offset, &mut stored[..length])?;
-        // The buffer's capacity bounds what is decoded, whatever the bytes say.
-        match decoder.decompress_to_buffer(&stored[..length], out) {
-            Ok(n) if n == raw => Ok(()),
-            _ => Err(Error::corrupt("a frame does not decode")),
-        }
+        let stored = &mut stored[..frame.stored as usize];
+        read_at(file, frame, stored)?;
+        decode_frame(stored, frame, out)
     })
 }
 
-fn read_at(file: &File, offset: u32, out: &mut [u8]) -> Result<()> {
-    file.read_exact_at(out, u64::from(offset)).map_err(|e| match e.kind() {
+/// Reads the stored bytes of one frame.
+pub fn read_stored(file: &File, frame: &Frame) -> Result<Vec<u8>> {
+    let mut stored = vec![0; frame.stored as usize];
+    read_at(file, frame, &mut stored)?;
+    Ok(stored)
+}
+
+/// Decodes the stored bytes of one frame into `out`, replacing what was there.
+pub fn decode_frame(stored: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    room(out, frame)?;
+    if frame.encoding != Encoding::Zstd {
+        out.extend_from_slice(stored);
+        return Ok(());
+    }
+    // The buffer's capacity bounds what is decoded, whatever the bytes say.
+    match DECODER.with_borrow_mut(|decoder| decoder.decompress_to_buffer(stored, out)) {
+        Ok(n) if n == frame.raw as usize => Ok(()),
+        _ => Err(Error::corrupt("a frame does not decode")),
+    }
+}
+
+fn room<'a>(out: &'a mut Vec<u8>, frame: &Frame) -> Result<&'a mut Vec<u8>> {
+    out.clear();
+    out.try_reserve_exact(frame.raw as usize)
+        .map_err(|_| Error::corrupt("a frame is too large for the memory"))?;
+    Ok(out)
+}
+
+fn read_at(file: &File, frame: &Frame, out: &mut [u8]) -> Result<()> {
+    file.read_exact_at(out, u64::from(frame.offset)).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::corrupt("it is cut off"),
         _ => Error::new(Kind::Corrupt, format!("a frame cannot be read ({})", e.kind())),
     })
 }
 
 thread_local! {
-    /// Each thread's buffer for stored bytes, and its decoder.
-    static DECODER: std::cell::RefCell<(Vec<u8>, zstd::bulk::Decompressor<'static>)> =
-        std::cell::RefCell::new((Vec::new(), zstd::bulk::Decompressor::default()));
+    /// Each thread's buffer for stored bytes: zeroed once, not for each frame.
+    static STORED: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+    static DECODER: std::cell::RefCell<zstd::bulk::Decompressor<'static>> =
+        std::cell::RefCell::new(zstd::bulk::Decompressor::default());
 }

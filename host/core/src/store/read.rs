@@ -5,7 +5,7 @@
 //! without, packs that came or went meanwhile are looked at again, and another copy
 //! of the object is tried, before it is called missing or damaged.
 
-use super::catalog::{Catalog, PackState};
+use super::catalog::{Catalog, DAMAGED};
 use super::index::Place;
 use super::pack::{PackName, read_frame};
 use super::{Source, Store};
@@ -74,18 +74,23 @@ impl Store {
             let file = open[at].1.clone();
             return Ok((pack.name, file));
         }
-        let first = pack.state == PackState::Damaged;
-        let file = match self.packs.open_file(&pack.file_name(first)) {
-            // Marked or unmarked since the catalog was made.
-            Err(e) if e.kind() == Kind::NotFound => self.packs.open_file(&pack.file_name(!first)),
-            done => done,
-        };
-        let file = Arc::new(file?);
+        let file = Arc::new(self.open_pack(pack.name)?);
         if open.len() >= OPEN_PACKS {
             open.remove(0);
         }
         open.push((pack.name, file.clone()));
         Ok((pack.name, file))
+    }
+
+    /// Opens a pack's file, whether it is marked as damaged or not.
+    pub(super) fn open_pack(&self, name: PackName) -> Result<File> {
+        let plain = name.to_string().into_bytes();
+        match self.packs.open_file(&plain) {
+            Err(e) if e.kind() == Kind::NotFound => {
+                self.packs.open_file(&[&plain[..], DAMAGED].concat()).map_err(|_| e)
+            }
+            done => done,
+        }
     }
 
     fn view_at(&self, catalog: &Catalog, key: &Key, place: &Place, f: Viewer<'_>) -> Result<()> {
@@ -98,6 +103,15 @@ impl Store {
             .unwrap_or_else(|| {
                 Err(damaged(key, &name.to_string(), &Error::corrupt("its bytes are not what was written")))
             })
+    }
+
+    /// Whether a whole copy of `key` can be read from another pack than number `pack`.
+    pub(super) fn is_whole_outside(&self, catalog: &Catalog, key: &Key, pack: u32) -> bool {
+        let places = catalog.find(key).unwrap_or_default();
+        places
+            .iter()
+            .filter(|place| place.pack != pack)
+            .any(|place| self.view_at(catalog, key, place, &mut |_| Ok(())).is_ok())
     }
 
     fn try_view(&self, catalog: &Catalog, key: &Key, f: Viewer<'_>) -> Result<bool> {

@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// Removes the packs in `tmp/` that nobody writes any more.
-    fn remove_leftovers(&self) -> Result<()> {
+    pub(super) fn remove_leftovers(&self) -> Result<()> {
         for name in self.tmp.names()? {
             let held = match self.disk.open_for_writing(&self.tmp, &name) {
                 Ok(file) => !flock(&file, FlockOperation::NonBlockingLockExclusive)?,
@@ -191,6 +191,11 @@ impl Writer {
                 Ok(true)
             }
         }
+    }
+
+    /// Takes on `key` although the store has it: it is being moved to another pack.
+    pub(super) fn claim_again(&self, key: &Key) -> bool {
+        lock(self.shard(key)).insert(*key, Known::Gathered).is_none()
     }
 
     /// Notes a failure: nothing is written after it.

@@ -1,0 +1,121 @@
+use super::*;
+use crate::disk::Counter;
+
+#[test]
+fn what_was_sealed_is_read_by_everybody() {
+    let scratch = Scratch::new("round");
+    let store = scratch.store();
+    let objects: Vec<Vec<u8>> =
+        (0..500).map(|i| if i % 3 == 0 { noise(i, 5000) } else { vec![i as u8; i as usize * 40] }).collect();
+    let keys = put_all(&store, &objects);
+    for store in [store, scratch.reopen()] {
+        for (key, bytes) in keys.iter().zip(&objects) {
+            assert!(store.contains(key).unwrap());
+            assert_eq!(store.read(key).unwrap(), *bytes);
+        }
+        let missing = Key::of(ObjectKind::Tree, b"missing");
+        assert!(!store.contains(&missing).unwrap());
+        assert_eq!(store.read(&missing).unwrap_err().kind(), Kind::NotFound);
+        // The same bytes as another kind are another object.
+        assert!(!store.contains(&Key::of(ObjectKind::Tree, &objects[1])).unwrap());
+    }
+    assert!(scratch.names("tmp").is_empty());
+    assert_eq!(scratch.names("packs").len(), 1);
+}
+
+#[test]
+fn equal_objects_are_stored_once() {
+    let scratch = Scratch::new("dedup");
+    let counter = Arc::new(Counter::default());
+    let store = Store::create(&scratch.0.join("store"), Disk::default().with_hook(counter.clone())).unwrap();
+    let writer = store.writer().unwrap();
+    let mut lane = writer.lane();
+    for _ in 0..10 {
+        lane.put(ObjectKind::Blob, &noise(1, 100_000)).unwrap();
+    }
+    lane.flush().unwrap();
+    let before = counter.syncs();
+    let added = writer.seal().unwrap();
+    assert!(added < 110_000, "{added}");
+    assert_eq!(counter.syncs() - before, 2, "one for the pack, one for its directory");
+
+    // A second time nothing is new: no file, no sync.
+    let before = counter.all();
+    let writer = store.writer().unwrap();
+    writer.lane().put(ObjectKind::Blob, &noise(1, 100_000)).unwrap();
+    assert_eq!(writer.seal().unwrap(), 0);
+    drop(writer);
+    assert_eq!(counter.all(), before);
+}
+
+#[test]
+fn lanes_of_many_threads_store_the_same_set() {
+    let scratch = Scratch::new("lanes");
+    let store = scratch.store();
+    let writer = store.writer().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8u64 {
+            let writer = &writer;
+            scope.spawn(move || {
+                for round in 0..20 {
+                    let mut lane = writer.lane();
+                    for i in 0..50 {
+                        // Half of it is everybody's.
+                        let seed = if i % 2 == 0 { i } else { thread * 1000 + round * 50 + i };
+                        lane.put(ObjectKind::Blob, &noise(seed, 3000)).unwrap();
+                    }
+                    lane.flush().unwrap();
+                }
+            });
+        }
+    });
+    let early = Key::of(ObjectKind::Blob, &noise(0, 3000));
+    assert_eq!(writer.read(&early).unwrap(), noise(0, 3000));
+    let added = writer.seal().unwrap();
+    let distinct = 25 + 8 * 20 * 25;
+    assert!(added < distinct * 3100, "{added}");
+    let store = scratch.reopen();
+    for seed in (0..8 * 1000).filter(|s| s % 2 == 1 && (s % 1000) < 1000) {
+        let bytes = noise(seed, 3000);
+        let key = Key::of(ObjectKind::Blob, &bytes);
+        if store.contains(&key).unwrap() {
+            assert_eq!(store.read(&key).unwrap(), bytes);
+        }
+    }
+}
+
+#[test]
+fn a_writer_reads_what_it_has_not_sealed() {
+    let scratch = Scratch::new("unsealed");
+    let store = scratch.store();
+    let old = put_all(&store, &[b"old".to_vec()]);
+    for writer in [store.writer().unwrap(), store.scratch()] {
+        let mut lane = writer.lane();
+        let small = lane.put(ObjectKind::Tree, b"small").unwrap();
+        let large = lane.put(ObjectKind::Blob, &noise(7, 900_000)).unwrap();
+        assert_eq!(writer.read(&large).unwrap(), noise(7, 900_000));
+        lane.flush().unwrap();
+        assert_eq!(writer.read(&small).unwrap(), b"small");
+        assert_eq!(writer.read(&old[0]).unwrap(), b"old");
+        assert!(writer.contains(&small).unwrap() && !store.contains(&small).unwrap());
+    }
+    // Neither was sealed: nothing is left of them.
+    assert!(scratch.names("tmp").is_empty());
+    assert_eq!(scratch.names("packs").len(), 1);
+}
+
+#[test]
+fn what_a_killed_writer_left_goes_but_not_what_is_being_written() {
+    let scratch = Scratch::new("leftovers");
+    let store = scratch.store();
+    std::fs::write(scratch.0.join("store/tmp/dead"), "half a pack").unwrap();
+    let first = store.writer().unwrap();
+    assert!(scratch.names("tmp").is_empty());
+    first.lane().put(ObjectKind::Blob, &noise(1, 1_000_000)).unwrap();
+    assert_eq!(scratch.names("tmp").len(), 1);
+    let second = scratch.reopen().writer().unwrap();
+    assert_eq!(scratch.names("tmp").len(), 1);
+    drop(second);
+    first.seal().unwrap();
+    assert!(scratch.reopen().contains(&Key::of(ObjectKind::Blob, &noise(1, 1_000_000))).unwrap());
+}
