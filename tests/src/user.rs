@@ -46,6 +46,18 @@ impl User {
         }
     }
 
+    /// Makes `dir` and all in it this user's.
+    ///
+    /// # Panics
+    /// When it cannot be.
+    pub fn own_all(self, dir: &Path) {
+        if self == Self::Nobody {
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let done = Command::new("chown").args(["-R", "-h", &owner]).arg(dir).status();
+            assert!(done.is_ok_and(|s| s.success()), "could not give {} away", dir.display());
+        }
+    }
+
     /// Whether the kernel refuses this user what modes forbid.
     pub fn is_ordinary(self) -> bool {
         self == Self::Nobody || !is_root()

@@ -1,0 +1,120 @@
+//! The documents that programs read: one each, with the keys that were promised.
+
+use crate::{newest, sandbox};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[track_caller]
+fn has_keys(value: &Value, wanted: &[&str]) {
+    for key in wanted {
+        assert!(keys(value).contains(key), "no {key} in {value:#}");
+    }
+}
+
+#[test]
+fn list_is_an_array_newest_first() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.sh("mkdir node_modules; touch node_modules/x");
+    s.snapback(["run", "-m", "why", "--", "sh", "-c", "echo A > f; exit 3"]).exits(3);
+    s.ok(["snap", "-m", "by hand"]);
+    s.write("f", "edited");
+    s.ok(["undo"]);
+    let list = s.ok(["list", "--json"]).json();
+    let list = list.as_array().unwrap();
+    let kinds: Vec<&str> = list.iter().map(|snap| snap["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["pre-undo", "manual", "run"]);
+    let promised = ["id", "kind", "run", "state", "created", "ended", "message", "command", "exit_code", "root",
+        "targets", "excluded", "bytes_added"];
+    for snap in list {
+        has_keys(snap, &promised);
+        for key in keys(snap) {
+            assert!(key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{key}");
+        }
+    }
+    let run = &list[2];
+    assert_eq!(run["command"], serde_json::json!(["sh", "-c", "echo A > f; exit 3"]));
+    assert_eq!((&run["message"], &run["exit_code"], &run["state"]), (&"why".into(), &3.into(), &"ended".into()));
+    assert_eq!(run["root"], s.project().to_string_lossy().as_ref());
+    assert!(run["ended"].as_str().unwrap() >= run["created"].as_str().unwrap());
+    assert!(run["bytes_added"].as_u64().unwrap() > 0);
+    has_keys(&run["targets"][0], &["name", "backend", "bytes"]);
+    has_keys(&run["excluded"][0], &["target", "path", "reason", "files"]);
+    assert_eq!((&run["excluded"][0]["path"], &run["excluded"][0]["reason"]), (&"node_modules".into(), &"regenerable".into()));
+    assert!(list[1]["command"].is_null() && list[1]["exit_code"].is_null());
+}
+
+#[test]
+fn diff_undo_redo_restore_and_backends() {
+    let s = sandbox();
+    s.write("same", "0");
+    s.write("changed", "0");
+    s.write("gone", "0");
+    s.run("echo A > changed; rm gone; echo A > new");
+    let run = newest(&s);
+    let diff = s.ok(["diff", "--json"]).json();
+    has_keys(&diff, &["from", "to", "changes"]);
+    assert_eq!(diff["from"], run.as_str());
+    let mut changes: Vec<(&str, &str)> = diff["changes"].as_array().unwrap().iter().map(|c| {
+        assert_eq!(c["target"], "tree");
+        (c["path"].as_str().unwrap(), c["kind"].as_str().unwrap())
+    }).collect();
+    changes.sort_unstable();
+    assert_eq!(changes, [("changed", "modified"), ("gone", "deleted"), ("new", "added")]);
+    s.snapback(["diff", "--json", "--exit-code"]).exits(1).json();
+
+    for (verb, to) in [("undo", Some(run.as_str())), ("redo", None)] {
+        let done = s.ok([verb, "--json"]).json();
+        has_keys(&done, &["restored_to", "saved_as", "changes", "not_restored"]);
+        if let Some(to) = to {
+            assert_eq!(done["restored_to"], to);
+        }
+        assert!(done["saved_as"].is_string(), "{done}");
+        assert_eq!(done["not_restored"], serde_json::json!([]));
+    }
+    let done = s.ok(["restore", &run, "--path", "gone", "--json"]).json();
+    has_keys(&done, &["restored_to", "saved_as", "changes", "not_restored"]);
+
+    let backends = s.ok(["backends", "--json"]).json();
+    let tree = backends.as_array().unwrap().iter().find(|b| b["name"] == "tree").unwrap();
+    has_keys(tree, &["name", "version", "origin", "digest", "wants", "granted", "targets", "status"]);
+    assert_eq!(s.ok(["backends", "list", "--json"]).json(), backends);
+    s.ok(["backends", "show", "tree"]);
+}
+
+#[test]
+fn every_reporting_command_prints_one_document() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo A > f");
+    let id = newest(&s);
+    for words in [
+        &["status", "--json"][..],
+        &["show", &id, "--json"],
+        &["verify", "--json"],
+        &["gc", "-n", "--json"],
+        &["gc", "--json"],
+        &["snap", "--json"],
+        &["undo", "-n", "--json"],
+        &["undo", "--json"],
+        &["redo", "-n", "--json"],
+        &["redo", "--json"],
+        &["restore", &id, "-n", "--json"],
+        &["forget", &id, "--json"],
+    ] {
+        let output = s.ok(words);
+        let document = output.json();
+        assert!(document.is_object() || document.is_array(), "{output}");
+    }
+}
+
+#[test]
+fn an_error_leaves_standard_output_empty() {
+    let s = sandbox();
+    s.snapback(["undo", "--json"]).fails(1, &["no snapshots"]);
+    s.snapback(["show", "zzzz", "--json"]).fails(1, &[]);
+}

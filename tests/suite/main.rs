@@ -1,0 +1,39 @@
+//! The program as people use it: real commands in a hermetic sandbox, looked at with
+//! other people's tools. A file for each theme; nothing here knows what is inside.
+
+mod bad_input;
+mod configuration;
+mod history;
+mod json;
+mod kinds;
+mod lazy;
+mod main_job;
+mod never_destroy;
+mod not_covered;
+mod store;
+mod times;
+mod wrapped;
+
+use snapback_tests::{Sandbox, User, users};
+
+/// The program that cargo built for this test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_snapback");
+
+/// A sandbox of the user who runs the tests.
+fn sandbox() -> Sandbox {
+    Sandbox::new(PROGRAM, User::Me)
+}
+
+/// Runs `test` in a sandbox of its own for every user that it can be run as.
+fn each_user(test: impl Fn(&Sandbox)) {
+    for user in users() {
+        test(&Sandbox::new(PROGRAM, user));
+    }
+}
+
+/// The ID of the newest snapshot, as `list --json` has it.
+#[track_caller]
+fn newest(sandbox: &Sandbox) -> String {
+    let list = sandbox.ok(["list", "--json"]).json();
+    list[0]["id"].as_str().expect("a snapshot has an ID").to_owned()
+}

@@ -1,0 +1,76 @@
+//! The main job on a real source tree: a destructive command, undo, redo, and the chain
+//! of two runs, each state compared with a record that other tools took.
+
+use crate::each_user;
+use snapback_tests::{Record, assert_back, corpus};
+
+const FILES: usize = 20_000;
+
+/// Deletes a third of the files, rewrites others (some to the same size), renames
+/// directories, changes modes, turns files into directories and the other way round.
+const FIRST: &str = r"
+    export LC_ALL=C
+    files() { find . -path ./.snapback -prune -o -type f -print | sort; }
+    pick() { awk -v of=$1 -v at=$2 'NR % of == at' | tr '\n' '\0'; }
+    files | pick 3 0 | xargs -0 rm -f
+    files | pick 9 1 | xargs -0 -n 500 sed -i '1s/^/rewritten /'
+    files | pick 9 2 | xargs -0 -n 500 sed -i 'y/abcdef/fedcba/'
+    files | pick 7 3 | xargs -0 chmod 600
+    files | pick 40 4 | xargs -0 setfattr -n user.seen -v yes
+    ls -d web-sys-*/ aws-sdk-iam-*/ openssl-src-*/ | while read -r d; do mv $d renamed-$d; done
+    find . -path ./.snapback -prune -o -type d -name generated -print | pick 2 0 | xargs -0 chmod 750
+    f=$(files | sed -n 5p); rm $f; mkdir $f; echo inside > $f/file
+    d=$(find ./libc-* -mindepth 1 -maxdepth 1 -type d | sort | sed -n 1p); rm -r $d; echo file > $d
+    f=$(files | sed -n 9p); ln $f hard; ln -s $f soft
+";
+
+/// What a second command does to what the first one left.
+const SECOND: &str = r"
+    export LC_ALL=C
+    for d in renamed-*; do mv $d ${d#renamed-}; done
+    mkdir -p new/empty/dir
+    cp -r aws-sdk-rds-*/src new/copy
+    find aws-sdk-ec2-* -name '*.rs' -type f | sort | awk 'NR % 2' | tr '\n' '\0' | xargs -0 rm -f
+    rm hard soft
+    chmod 700 .
+";
+
+#[test]
+fn a_real_tree_comes_back_from_every_state_of_two_runs() {
+    each_user(|s| {
+        let project = s.project();
+        corpus(&project, FILES);
+        s.user().own_all(&project);
+        let take = || Record::take(&project);
+
+        let start = take();
+        assert!(start.files() >= FILES);
+        s.run(FIRST);
+        let after_first = take();
+        assert!(after_first.files() < start.files() * 7 / 10, "the command deletes a third");
+
+        s.ok(["undo"]).says(&project.to_string_lossy());
+        let undone = take();
+        assert_back(&start, &after_first, &undone);
+        s.ok(["redo"]);
+        let redone = take();
+        assert_back(&after_first, &undone, &redone);
+
+        s.run(SECOND);
+        let after_second = take();
+        s.ok(["undo"]);
+        let one_back = take();
+        assert_back(&redone, &after_second, &one_back);
+        s.ok(["undo"]);
+        let two_back = take();
+        assert_back(&start, &one_back, &two_back);
+        s.ok(["redo"]);
+        let one_forth = take();
+        assert_back(&one_back, &two_back, &one_forth);
+        s.ok(["redo"]);
+        assert_back(&after_second, &one_forth, &take());
+
+        s.snapback(["redo"]).fails(1, &["nothing to redo"]);
+        s.ok(["verify"]);
+    });
+}

@@ -1,0 +1,221 @@
+//! Nothing is deleted or overwritten that was not captured first.
+
+use crate::{each_user, newest, sandbox};
+use snapback_tests::{Record, User, assert_back};
+use std::fs;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_directory_over_the_guard_is_left_alone_and_named() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.sh("mkdir output; cd output; seq 10001 | xargs touch");
+        let run = s.run("echo A > f; echo new > output/1; rm output/2; touch output/made");
+        run.says("output");
+        let undo = s.snapback(["undo"]);
+        undo.exits(3).says("output");
+        assert_eq!(s.read("f"), "0");
+        assert_eq!((s.read("output/1"), s.has("output/2"), s.has("output/made")), ("new\n".into(), false, true));
+        let list = s.ok(["list", "--json"]).json();
+        let excluded = list.as_array().unwrap().last().unwrap()["excluded"].as_array().unwrap().clone();
+        let output = excluded.iter().find(|e| e["path"] == "output").expect("it is in the JSON");
+        assert_eq!((&output["reason"], &output["files"]), (&"too many files".into(), &10001.into()));
+    });
+}
+
+#[test]
+fn what_the_snapshot_skipped_is_kept_and_reported() {
+    each_user(|s| {
+        if !s.user().is_ordinary() {
+            return;
+        }
+        s.write("f", "0");
+        s.write("secret", "0");
+        s.sh("chmod 000 secret");
+        s.snapback(["run", "--", "sh", "-ec", "chmod 600 secret; echo more >> secret; echo A > f"])
+            .exits(0)
+            .says("secret");
+        let undo = s.snapback(["undo", "--json"]);
+        undo.exits(3);
+        let refused = undo.json()["not_restored"].as_array().unwrap().clone();
+        assert!(refused.iter().any(|r| r["path"] == "secret"), "{undo}");
+        assert_eq!((s.read("secret"), s.read("f")), ("0more\n".into(), "0".into()));
+    });
+}
+
+#[test]
+fn the_selection_frozen_in_the_snapshot_decides() {
+    each_user(|s| {
+        s.write("snapback.toml", "[snapshot]\nignore = [\"*.log\"]\n");
+        s.write(".gitignore", "*.tmp\n");
+        s.write("a.log", "0");
+        s.write("a.tmp", "0");
+        s.write("f", "0");
+        s.run(
+            "printf '[snapshot]\\nignore = [\"*\"]\\n' > snapback.toml; echo '*' > .gitignore
+             echo A > f; echo A > a.log; rm a.tmp",
+        );
+        s.ok(["undo"]);
+        assert_eq!((s.read("f"), s.read("a.tmp")), ("0".into(), "0".into()));
+        assert_eq!(s.read("a.log"), "A\n", "it was left out then, so it is left alone now");
+        assert_eq!(s.read("snapback.toml"), "[snapshot]\nignore = [\"*.log\"]\n");
+    });
+}
+
+#[test]
+fn a_broken_configuration_left_by_the_run_does_not_block_undo() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo A > f; echo 'nonsense [' > snapback.toml");
+    s.ok(["undo"]);
+    assert_eq!((s.read("f"), s.has("snapback.toml")), ("0".into(), false));
+}
+
+#[test]
+fn an_environment_with_links_out_of_the_tree_blocks_nothing() {
+    each_user(|s| {
+        s.write("f", "0");
+        let made = "mkdir -p .venv/bin && echo home=/usr > .venv/pyvenv.cfg
+            ln -s /usr/bin/python3 .venv/bin/python && ln -s /nowhere/at/all .venv/bin/dangling
+            printf '.venv\\n' > .gitignore; ln -s /etc/hostname out; echo A > f";
+        s.run(made);
+        s.ok(["undo"]);
+        assert_eq!((s.read("f"), s.has("out")), ("0".into(), false));
+        s.ok(["redo"]);
+        assert_eq!(s.read("f"), "A\n");
+        assert_eq!(fs::read_link(s.project().join("out")).unwrap(), fs::canonicalize("/etc").unwrap().join("hostname"));
+        assert!(s.has(".venv/bin/python"));
+    });
+}
+
+#[test]
+fn an_absolute_link_comes_back_verbatim() {
+    each_user(|s| {
+        s.sh("mkdir -p tool/bin; ln -s /usr/bin/python3 tool/bin/python; ln -s /none dangling; ln -s . loop");
+        let before = Record::take(&s.project());
+        s.run("rm -r tool; ln -sfn /other dangling; rm loop; echo x > loop");
+        let damaged = Record::take(&s.project());
+        s.ok(["undo"]);
+        assert_back(&before, &damaged, &Record::take(&s.project()));
+    });
+}
+
+#[test]
+fn edits_made_by_hand_after_the_run_are_said_saved_and_brought_back() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.write("mine", "0");
+        s.run("echo A > f");
+        s.write("mine", "by hand");
+        s.write("made", "by hand");
+        let undo = s.ok(["undo"]);
+        undo.says("mine").says("made");
+        assert_eq!((s.read("f"), s.read("mine"), s.has("made")), ("0".into(), "0".into(), false));
+        s.ok(["redo"]);
+        assert_eq!((s.read("f"), s.read("mine"), s.read("made")), ("A\n".into(), "by hand".into(), "by hand".into()));
+    });
+}
+
+#[test]
+fn an_incomplete_snapshot_is_never_offered() {
+    let s = sandbox();
+    s.sh("for d in $(seq 40); do mkdir $d; for f in $(seq 50); do head -c 20000 /dev/urandom > $d/$f; done; done");
+    let mut killed = 0;
+    for milliseconds in [5, 10, 20, 40] {
+        let mut child = s.program().args(["snap"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        let _ = child.kill();
+        killed += usize::from(!child.wait().unwrap().success());
+        let list = s.ok(["list", "--json"]).json();
+        for snap in list.as_array().unwrap() {
+            let id = snap["id"].as_str().unwrap();
+            s.ok(["show", id]);
+            s.ok(["diff", "--exit-code", id]);
+        }
+    }
+    assert!(killed > 0, "at least one was killed in mid snapshot");
+    s.ok(["snap"]);
+    s.ok(["verify"]);
+    s.sh("rm -r 1 2 3");
+    s.ok(["undo"]);
+    assert!(s.has("1/1") && s.has("3/50"));
+}
+
+#[test]
+fn a_damaged_object_is_found_before_anything_is_touched() {
+    each_user(|s| {
+        s.sh("for f in $(seq 30); do head -c 3000 /dev/urandom > f$f; done");
+        s.run("for f in $(seq 30); do echo A > f$f; done; touch added");
+        // In every pack a stretch in the middle is overwritten.
+        s.sh("for p in .snapback/packs/*; do chmod u+w $p
+              dd if=/dev/zero of=$p bs=1 seek=$(($(stat -c %s $p) / 2)) count=64 conv=notrunc 2>/dev/null; done");
+        let before = Record::take(&s.project());
+        let undo = s.snapback(["undo"]);
+        assert_ne!(undo.code(), 0, "{undo}");
+        undo.fails(1, &["damaged"]);
+        assert_back(&before, &before, &Record::take(&s.project()));
+        let verify = s.snapback(["verify"]);
+        assert_ne!(verify.code(), 0, "{verify}");
+    });
+}
+
+#[test]
+fn one_file_that_cannot_be_written_leaves_all_as_before_the_undo() {
+    let s = sandbox();
+    s.sh("for f in $(seq 50); do echo 0 > f$f; done");
+    s.run("for f in $(seq 50); do echo A > f$f; done; rm f1");
+    if !s.finish(s.command("chattr").args(["+i", "f30"])).status.success() {
+        snapback_tests::skip("chattr +i is not possible here");
+        return;
+    }
+    let before = Record::take(&s.project());
+    let undo = s.snapback(["undo"]);
+    let after = Record::take(&s.project());
+    s.sh("chattr -i f30");
+    undo.fails(1, &["f30"]);
+    assert_back(&before, &before, &after);
+    s.ok(["undo"]);
+    assert_eq!((s.read("f1"), s.read("f30")), ("0\n".into(), "0\n".into()));
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_leaves_all_as_before_the_undo() {
+    if !snapback_tests::is_root() {
+        return; // Somebody else's directory is needed.
+    }
+    let s = crate::Sandbox::new(crate::PROGRAM, User::Nobody);
+    s.sh("mkdir a z; echo 0 > a/f; echo 0 > z/f");
+    s.run("echo A > a/f; echo A > z/f");
+    let dir = s.project().join("z");
+    std::os::unix::fs::chown(&dir, Some(0), Some(0)).unwrap();
+    std::os::unix::fs::chown(dir.join("f"), Some(0), Some(0)).unwrap();
+    let before = Record::take(&s.project());
+    let undo = s.snapback(["undo"]);
+    undo.fails(1, &["z"]);
+    assert_back(&before, &before, &Record::take(&s.project()));
+}
+
+#[test]
+fn a_writer_that_goes_on_during_undo_loses_nothing() {
+    let s = sandbox();
+    s.sh("mkdir w; for f in $(seq 200); do echo 0 > w/f$f; done");
+    s.run("for f in $(seq 200); do echo A > w/f$f; done");
+    // Each line that the writer has finished must be in the file or in the pre-undo snapshot.
+    let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); echo $i >> w/log; echo $i > ../last; done";
+    let mut child = s.command("sh").args(["-c", writer]).spawn().unwrap();
+    let started = Instant::now();
+    while !s.home().join("last").exists() && started.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let undo = s.snapback(["undo", "--yes"]);
+    fs::write(s.home().join("stop"), "").unwrap();
+    child.wait().unwrap();
+    assert!([0, 1, 3].contains(&undo.code()), "{undo}");
+    let last: usize = fs::read_to_string(s.home().join("last")).unwrap().trim().parse().unwrap();
+    let there = fs::read_to_string(s.project().join("w/log")).unwrap_or_default();
+    let saved = s.snapback(["cat", &newest(&s), "w/log"]).out();
+    let have: std::collections::BTreeSet<usize> =
+        there.lines().chain(saved.lines()).filter_map(|l| l.parse().ok()).collect();
+    let lost: Vec<usize> = (1..=last).filter(|n| !have.contains(n)).collect();
+    assert!(lost.is_empty(), "{} of {last} lines lost, from {:?}\n{undo}", lost.len(), lost.first());
+}

@@ -1,0 +1,124 @@
+//! The store: where it lies, who sees it, what several commands at once do to it.
+
+use crate::{each_user, newest, sandbox};
+use snapback_tests::{Record, assert_back};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::process::Stdio;
+
+#[test]
+fn it_is_private_sealed_and_passed_over_by_git() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.run("echo A > f");
+        let store = s.project().join(".snapback");
+        assert_eq!(fs::metadata(&store).unwrap().mode() & 0o7777, 0o700);
+        assert_eq!(s.read(".snapback/.gitignore"), "*\n");
+        assert!(s.read(".snapback/CACHEDIR.TAG").starts_with("Signature: 8a477f597d28d172789f06886806bc55"));
+        let sealed = s.sh("find .snapback/packs .snapback/snapshots -type f -printf '%m %p\\n'");
+        assert!(sealed.lines().count() >= 2);
+        for line in sealed.lines() {
+            assert!(line.starts_with("400 "), "{line}");
+        }
+        if snapback_tests::have("git") {
+            assert_eq!(s.sh("git init -q . && git status --porcelain --ignored=no"), "?? f\n");
+        }
+    });
+}
+
+#[test]
+fn a_store_in_the_tree_is_never_part_of_a_snapshot_nor_touched() {
+    let s = sandbox();
+    s.sh("mkdir inner; echo 0 > inner/f; echo 0 > f");
+    s.ok(["--root", "inner", "snap"]);
+    let inner = Record::take(&s.project().join("inner/.snapback"));
+    s.ok(["--root", ".", "run", "--", "sh", "-c", "echo A > inner/f; echo A > f"]);
+    s.ok(["--root", ".", "undo"]);
+    assert_eq!(s.read("inner/f"), "0\n");
+    let now = Record::take(&s.project().join("inner/.snapback"));
+    assert_back(&inner, &inner, &now);
+    let list = s.ok(["--root", ".", "list", "--json"]).json().to_string();
+    assert!(list.contains("inner/.snapback"), "it is said that it was left out: {list}");
+}
+
+#[test]
+fn equal_content_is_stored_once() {
+    let s = sandbox();
+    s.sh("head -c 1000000 /dev/urandom > a");
+    s.ok(["snap"]);
+    let first = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
+    assert!(first >= 1_000_000, "{first}");
+    s.sh("cp a b; mkdir d; cp a d/c");
+    s.ok(["snap"]);
+    let second = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
+    assert!(second < 50_000, "{second}");
+}
+
+#[test]
+fn eight_at_once_and_one_killed() {
+    let s = sandbox();
+    s.sh("for f in $(seq 300); do head -c 5000 /dev/urandom > f$f; done");
+    let start = |_| s.program().arg("snap").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut children: Vec<_> = (0..8).map(start).collect();
+    children[3].kill().unwrap();
+    let good = children.iter_mut().map(|c| c.wait().unwrap()).filter(|status| status.success()).count();
+    assert!(good >= 7, "{good}");
+    let list = s.ok(["list", "--json"]).json();
+    assert!(list.as_array().unwrap().len() >= good, "{list}");
+    s.ok(["verify"]);
+    s.ok(["snap"]);
+}
+
+#[test]
+fn gc_gives_back_what_nothing_needs_and_keeps_what_undo_needs() {
+    let s = sandbox();
+    let size = || s.sh("du -sb .snapback | cut -f1").trim().parse::<u64>().unwrap();
+    s.write("f", "0");
+    for _ in 0..4 {
+        s.run("head -c 2000000 /dev/urandom > big");
+    }
+    s.sh("rm big");
+    s.ok(["snap"]);
+    let before = size();
+    assert!(before > 6_000_000);
+    s.ok(["gc", "--keep", "1"]);
+    assert!(size() + 3_000_000 < before, "{} of {before}", size());
+    s.ok(["verify"]);
+    s.ok(["undo"]);
+    s.ok(["redo"]);
+}
+
+#[test]
+fn forget_removes_a_secret() {
+    let s = sandbox();
+    s.write("keep", "kept");
+    s.ok(["snap"]);
+    // What compression would not hide.
+    s.sh("head -c 400 /dev/urandom | base64 -w0 > secret");
+    s.ok(["snap"]);
+    let with = newest(&s);
+    s.sh("rm secret");
+    s.ok(["snap"]);
+    s.ok(["cat", &with, "secret"]);
+    s.ok(["forget", &with]);
+    s.snapback(["cat", &with, "secret"]).fails(1, &[]);
+    for snap in s.ok(["list", "--json"]).json().as_array().unwrap() {
+        s.snapback(["cat", snap["id"].as_str().unwrap(), "secret"]).fails(1, &[]);
+    }
+    s.ok(["verify"]);
+    assert_eq!(s.ok(["cat", "@0", "keep"]).out(), "kept");
+}
+
+#[test]
+fn verify_reads_all_and_names_what_is_damaged() {
+    let s = sandbox();
+    s.sh("head -c 300000 /dev/urandom > f");
+    s.ok(["snap"]);
+    let id = newest(&s);
+    s.ok(["verify"]);
+    s.sh("p=$(ls -S .snapback/packs/* | head -1); chmod u+w $p
+          printf x | dd of=$p bs=1 seek=$(($(stat -c %s $p) / 2)) conv=notrunc 2>/dev/null");
+    let verify = s.snapback(["verify"]);
+    verify.exits(1);
+    assert!((verify.out() + &verify.err()).contains(&id), "the snapshot concerned is named\n{verify}");
+}
