@@ -151,7 +151,9 @@ fn a_store_of_a_newer_version() {
 #[test]
 fn words_that_are_not_commands() {
     let s = sandbox();
-    for (words, right) in [(&["unod"][..], "undo"), (&["undo", "--pth", "x"], "--path"), (&["run"], "COMMAND")] {
+    for (words, right) in
+        [(&["unod"][..], "undo"), (&["undo", "--pth", "x"], "--path"), (&["run"], "COMMAND")]
+    {
         s.snapback(words).exits(2).says(right);
     }
     s.snapback(Vec::<&str>::new()).exits(2);

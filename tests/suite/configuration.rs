@@ -28,7 +28,7 @@ fn an_unknown_word_is_answered_with_the_nearest_and_its_line() {
         let snap = s.snapback(["snap"]);
         assert!([1, 2].contains(&snap.code()), "{snap}");
     }
-    assert!(!s.has("ran") );
+    assert!(!s.has("ran"));
 }
 
 #[test]
@@ -41,7 +41,10 @@ fn a_wrong_value_is_told_with_what_would_be_right() {
         ("[snapshot]\ninterval = \"soon\"\n", &["line 2", "soon"]),
         ("[snapshot]\nmax-files-per-dir = -1\n", &["line 2"]),
         ("[snapshot\n", &["line 1"]),
-        ("[[target]]\nname = \"a\"\nbackend = \"tree\"\n[[target]]\nname = \"a\"\nbackend = \"tree\"\n", &["`a`"]),
+        (
+            "[[target]]\nname = \"a\"\nbackend = \"tree\"\n[[target]]\nname = \"a\"\nbackend = \"tree\"\n",
+            &["`a`"],
+        ),
     ] {
         s.write("snapback.toml", text);
         s.snapback(["run", "--", "true"]).fails(125, words);
@@ -55,7 +58,9 @@ fn what_is_left_out_can_be_chosen() {
             "snapback.toml",
             "[snapshot]\nignore = [\"*.log\", \"!keep.log\", \"/only/top\"]\ninclude = [\"node_modules/mine\"]\n",
         );
-        for path in ["a.log", "keep.log", "only/top", "sub/only/top", "node_modules/mine/x", "node_modules/other/x"] {
+        for path in
+            ["a.log", "keep.log", "only/top", "sub/only/top", "node_modules/mine/x", "node_modules/other/x"]
+        {
             s.write(path, "0");
         }
         s.run("find . -path ./.snapback -prune -o -type f -print | xargs sed -i s/0/A/; git --version >/dev/null 2>&1 || true");
@@ -82,7 +87,10 @@ fn paths_narrow_what_is_covered() {
     }
     s.run("echo A > src/a; echo A > docs/b; echo A > other/c");
     s.ok(["undo"]);
-    assert_eq!((s.read("src/a"), s.read("docs/b"), s.read("other/c")), ("0".into(), "0".into(), "A\n".into()));
+    assert_eq!(
+        (s.read("src/a"), s.read("docs/b"), s.read("other/c")),
+        ("0".into(), "0".into(), "A\n".into())
+    );
 }
 
 #[test]

@@ -28,8 +28,21 @@ fn list_is_an_array_newest_first() {
     let list = list.as_array().unwrap();
     let kinds: Vec<&str> = list.iter().map(|snap| snap["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["pre-undo", "manual", "run"]);
-    let promised = ["id", "kind", "run", "state", "created", "ended", "message", "command", "exit_code", "root",
-        "targets", "excluded", "bytes_added"];
+    let promised = [
+        "id",
+        "kind",
+        "run",
+        "state",
+        "created",
+        "ended",
+        "message",
+        "command",
+        "exit_code",
+        "root",
+        "targets",
+        "excluded",
+        "bytes_added",
+    ];
     for snap in list {
         has_keys(snap, &promised);
         for key in keys(snap) {
@@ -38,13 +51,19 @@ fn list_is_an_array_newest_first() {
     }
     let run = &list[2];
     assert_eq!(run["command"], serde_json::json!(["sh", "-c", "echo A > f; exit 3"]));
-    assert_eq!((&run["message"], &run["exit_code"], &run["state"]), (&"why".into(), &3.into(), &"ended".into()));
+    assert_eq!(
+        (&run["message"], &run["exit_code"], &run["state"]),
+        (&"why".into(), &3.into(), &"ended".into())
+    );
     assert_eq!(run["root"], s.project().to_string_lossy().as_ref());
     assert!(run["ended"].as_str().unwrap() >= run["created"].as_str().unwrap());
     assert!(run["bytes_added"].as_u64().unwrap() > 0);
     has_keys(&run["targets"][0], &["name", "backend", "bytes"]);
     has_keys(&run["excluded"][0], &["target", "path", "reason", "files"]);
-    assert_eq!((&run["excluded"][0]["path"], &run["excluded"][0]["reason"]), (&"node_modules".into(), &"regenerable".into()));
+    assert_eq!(
+        (&run["excluded"][0]["path"], &run["excluded"][0]["reason"]),
+        (&"node_modules".into(), &"regenerable".into())
+    );
     assert!(list[1]["command"].is_null() && list[1]["exit_code"].is_null());
 }
 
@@ -59,10 +78,15 @@ fn diff_undo_redo_restore_and_backends() {
     let diff = s.ok(["diff", "--json"]).json();
     has_keys(&diff, &["from", "to", "changes"]);
     assert_eq!(diff["from"], run.as_str());
-    let mut changes: Vec<(&str, &str)> = diff["changes"].as_array().unwrap().iter().map(|c| {
-        assert_eq!(c["target"], "tree");
-        (c["path"].as_str().unwrap(), c["kind"].as_str().unwrap())
-    }).collect();
+    let mut changes: Vec<(&str, &str)> = diff["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| {
+            assert_eq!(c["target"], "tree");
+            (c["path"].as_str().unwrap(), c["kind"].as_str().unwrap())
+        })
+        .collect();
     changes.sort_unstable();
     assert_eq!(changes, [("changed", "modified"), ("gone", "deleted"), ("new", "added")]);
     s.snapback(["diff", "--json", "--exit-code"]).exits(1).json();

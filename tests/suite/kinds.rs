@@ -128,7 +128,8 @@ fn names_are_bytes() {
         let make = "printf a > \"$(printf '\\376')\"; printf b > \"$(printf '\\377')\"; printf c > 'new
 line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf g > 'back\\slash'
             printf h > -dash; printf i > $(printf 'n%.0s' $(seq 255)); mkdir '*' && printf j > '*/?'; printf k > 'trailing '";
-        let before = there_and_back(s, make, "for f in ./*; do [ -f \"$f\" ] && echo A > \"$f\"; done; rm -- ./-dash");
+        let before =
+            there_and_back(s, make, "for f in ./*; do [ -f \"$f\" ] && echo A > \"$f\"; done; rm -- ./-dash");
         assert_eq!(before.files(), 11);
 
         s.run("for f in ./*; do [ -f \"$f\" ] && rm \"$f\"; done");
@@ -182,7 +183,11 @@ fn every_kind_becomes_every_other() {
 fn read_only_directories_and_files() {
     each_user(|s| {
         let make = "mkdir -p d/e; echo 0 > d/f; echo 0 > d/e/g; echo 0 > only; chmod 444 d/f d/e/g only; chmod 555 d/e d";
-        there_and_back(s, make, "chmod 755 d d/e; rm -r d/e; chmod 644 d/f; echo A > d/f; chmod 555 d; rm -f only");
+        there_and_back(
+            s,
+            make,
+            "chmod 755 d d/e; rm -r d/e; chmod 644 d/f; echo A > d/f; chmod 555 d; rm -f only",
+        );
         let before = Record::take(&s.project());
         s.run("chmod 755 d; rm -rf d/f; chmod 755 d/e; echo A > d/e/new; chmod 500 d/e; chmod 500 d");
         let changed = Record::take(&s.project());
@@ -233,8 +238,18 @@ fn file_capabilities_are_kept() {
         snapback_tests::skip("file capabilities cannot be set here");
         return;
     }
-    there_and_back(&s, "chown 12:34 other 2>/dev/null || true", "cp tool t; rm tool; mv t tool; chmod 700 tool");
-    assert!(Record::take(&s.project()).entry("tool").attributes.iter().any(|a| a.starts_with("security.capability")));
+    there_and_back(
+        &s,
+        "chown 12:34 other 2>/dev/null || true",
+        "cp tool t; rm tool; mv t tool; chmod 700 tool",
+    );
+    assert!(
+        Record::take(&s.project())
+            .entry("tool")
+            .attributes
+            .iter()
+            .any(|a| a.starts_with("security.capability"))
+    );
 }
 
 #[test]

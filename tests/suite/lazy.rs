@@ -33,7 +33,10 @@ fn trace(s: &Sandbox, calls: &str, words: &[&str]) -> Vec<String> {
     let log = s.dir().join("trace");
     let program = s.program().get_program().to_owned();
     let mut strace = s.command("strace");
-    strace.args(["-f", "-qq", "-e", "signal=none", "-e", &format!("trace={calls}"), "-o"]).arg(&log).arg(program);
+    strace
+        .args(["-f", "-qq", "-e", "signal=none", "-e", &format!("trace={calls}"), "-o"])
+        .arg(&log)
+        .arg(program);
     s.finish(strace.args(words)).exits(0);
     fs::read_to_string(log).unwrap().lines().filter(|l| !l.contains("resumed>")).map(str::to_owned).collect()
 }
@@ -88,7 +91,8 @@ fn list_and_show_start_no_thread_and_open_no_component() {
     s.run("echo A > f");
     for words in [&["list"][..], &["show", "@0"]] {
         let calls = trace(&s, "clone,clone3,fork,vfork,openat,execve", words);
-        let started: Vec<&String> = calls.iter().filter(|c| c.contains("clone") || c.contains("fork(")).collect();
+        let started: Vec<&String> =
+            calls.iter().filter(|c| c.contains("clone") || c.contains("fork(")).collect();
         assert!(started.is_empty(), "{words:?}: {started:?}");
         let cache = s.cache().to_string_lossy().into_owned();
         let opened: Vec<&String> = calls.iter().filter(|c| c.contains(&cache)).collect();
@@ -115,7 +119,11 @@ fn a_run_syncs_a_fixed_number_of_times() {
     let unchanged = syncs(&["run", "--", "true"]);
     s.sh("for f in $(seq 200); do echo x$f > g$f; done");
     let changed = syncs(&["run", "--", "sh", "-c", "rm g*"]);
-    assert_eq!((unchanged, changed), (SYNCS_OF_A_RUN, SYNCS_OF_A_RUN), "the number does not depend on the tree");
+    assert_eq!(
+        (unchanged, changed),
+        (SYNCS_OF_A_RUN, SYNCS_OF_A_RUN),
+        "the number does not depend on the tree"
+    );
     for words in [&["list"][..], &["show", "@0"], &["diff"]] {
         assert_eq!(syncs(words), 0, "{words:?} only looks");
     }

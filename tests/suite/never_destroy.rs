@@ -15,7 +15,10 @@ fn a_directory_over_the_guard_is_left_alone_and_named() {
         let undo = s.snapback(["undo"]);
         undo.exits(3).says("output");
         assert_eq!(s.read("f"), "0");
-        assert_eq!((s.read("output/1"), s.has("output/2"), s.has("output/made")), ("new\n".into(), false, true));
+        assert_eq!(
+            (s.read("output/1"), s.has("output/2"), s.has("output/made")),
+            ("new\n".into(), false, true)
+        );
         let list = s.ok(["list", "--json"]).json();
         let excluded = list.as_array().unwrap().last().unwrap()["excluded"].as_array().unwrap().clone();
         let output = excluded.iter().find(|e| e["path"] == "output").expect("it is in the JSON");
@@ -83,7 +86,10 @@ fn an_environment_with_links_out_of_the_tree_blocks_nothing() {
         assert_eq!((s.read("f"), s.has("out")), ("0".into(), false));
         s.ok(["redo"]);
         assert_eq!(s.read("f"), "A\n");
-        assert_eq!(fs::read_link(s.project().join("out")).unwrap(), fs::canonicalize("/etc").unwrap().join("hostname"));
+        assert_eq!(
+            fs::read_link(s.project().join("out")).unwrap(),
+            fs::canonicalize("/etc").unwrap().join("hostname")
+        );
         assert!(s.has(".venv/bin/python"));
     });
 }
@@ -112,7 +118,10 @@ fn edits_made_by_hand_after_the_run_are_said_saved_and_brought_back() {
         undo.says("mine").says("made");
         assert_eq!((s.read("f"), s.read("mine"), s.has("made")), ("0".into(), "0".into(), false));
         s.ok(["redo"]);
-        assert_eq!((s.read("f"), s.read("mine"), s.read("made")), ("A\n".into(), "by hand".into(), "by hand".into()));
+        assert_eq!(
+            (s.read("f"), s.read("mine"), s.read("made")),
+            ("A\n".into(), "by hand".into(), "by hand".into())
+        );
     });
 }
 

@@ -10,7 +10,10 @@ fn what_is_excluded_does_not_count_for_the_guard() {
         s.sh("for f in $(seq 20); do echo 0 > src/$f; done; echo 0 > package.json");
         s.run("echo A > src/1; rm -r node_modules; rm src/20").never_says("too many");
         s.ok(["undo"]);
-        assert_eq!((s.read("src/1"), s.read("src/20"), s.has("node_modules")), ("0\n".into(), "0\n".into(), false));
+        assert_eq!(
+            (s.read("src/1"), s.read("src/20"), s.has("node_modules")),
+            ("0\n".into(), "0\n".into(), false)
+        );
     });
 }
 
@@ -55,7 +58,10 @@ fn what_cannot_be_read_is_a_hole_that_is_shown_and_left_alone() {
         let run = list.as_array().unwrap().iter().find(|snap| snap["kind"] == "run").unwrap();
         for path in ["closed", "file"] {
             let excluded = run["excluded"].as_array().unwrap();
-            assert!(excluded.iter().any(|e| e["path"] == path && e["reason"] == "unreadable"), "{path}: {run}");
+            assert!(
+                excluded.iter().any(|e| e["path"] == path && e["reason"] == "unreadable"),
+                "{path}: {run}"
+            );
         }
     });
 }

@@ -19,7 +19,8 @@ fn only_what_differs_is_touched() {
                 assert_eq!(after.0.get(path), Some(entry), "{}", path.escape_ascii());
             }
         }
-        let age = SystemTime::now().duration_since(fs::metadata(s.project().join("d/f77")).unwrap().modified().unwrap());
+        let age = SystemTime::now()
+            .duration_since(fs::metadata(s.project().join("d/f77")).unwrap().modified().unwrap());
         assert!(age.is_ok_and(|age| age < Duration::from_secs(60)), "what was written has the present time");
     });
 }
@@ -75,7 +76,10 @@ fn a_change_that_hides_behind_size_and_time_is_seen() {
 fn a_write_in_the_tick_of_the_snapshot_is_seen() {
     let s = sandbox();
     for round in 0..10 {
-        s.run(&format!("printf '%04d' {round} > f; \"$SNAPBACK\" snap -q >/dev/null; printf '%04d' {} > f", round + 5000));
+        s.run(&format!(
+            "printf '%04d' {round} > f; \"$SNAPBACK\" snap -q >/dev/null; printf '%04d' {} > f",
+            round + 5000
+        ));
         s.ok(["undo", "--step"]);
         assert_eq!(s.read("f"), format!("{round:04}"));
     }
