@@ -16,6 +16,7 @@ mod retain;
 mod take;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub use diff::{Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
@@ -25,6 +26,7 @@ pub use plan::{Action, Ask, Plan, Saved};
 pub use recover::{Pending, Recovery};
 pub use retain::{Bounds, Freed};
 pub use take::{Request, Selection, Taken};
+pub use verify::Verification;
 
 use crate::backend::{Backends, Cancel};
 use crate::disk::Disk;
@@ -153,13 +155,20 @@ impl Project {
         self.store().map_or_else(|| Ok(Vec::new()), |store| snapshot::ids(&snapshots(store)))
     }
 
+    /// The name of the snapshot that a person means by `text`.
+    ///
+    /// # Errors
+    /// When there is none or there are several.
+    pub fn resolve(&self, text: &str) -> Result<Id> {
+        id::resolve(text, &self.ids()?).cloned()
+    }
+
     /// The snapshot that a person means by `text`.
     ///
     /// # Errors
     /// When there is none or there are several, or its record is damaged.
     pub fn find(&self, text: &str) -> Result<Snapshot> {
-        let ids = self.ids()?;
-        self.load(id::resolve(text, &ids)?)
+        self.load(&self.resolve(text)?)
     }
 
     /// The record of `id`.

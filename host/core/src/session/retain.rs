@@ -12,6 +12,7 @@ use crate::history::timeline::Timeline;
 use crate::history::{Id, snapshot};
 use crate::object::Key;
 use crate::project::user::Retention;
+use crate::store::gc::{self, Sweep};
 use jiff::SignedDuration;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct Freed {
     pub dropped: Vec<Id>,
     /// Bytes given back.
     pub bytes: u64,
+    /// What kept more from being given back.
+    pub problems: Vec<Error>,
 }
 
 /// Remembers how many snapshots were dropped since objects were collected: a cache.
@@ -59,7 +62,7 @@ impl Session {
         let dropped = self.drop_all(self.surplus(&bounds, over)?)?;
         let uncollected = self.uncollected() + dropped.len();
         if over || uncollected >= COLLECT_AFTER {
-            self.collect(false)?;
+            self.collect(Sweep::Worthwhile)?;
             return Ok(());
         }
         self.env().disk.write_cache(&self.dir, UNCOLLECTED, uncollected.to_string().as_bytes(), 0o600)
@@ -77,13 +80,14 @@ impl Session {
             keep_within: bounds.keep_within.or(Some(kept.keep_within)),
             max_size: bounds.max_size.or(Some(self.max_size())),
         };
-        let surplus = self.surplus(&bounds, true)?;
+        let dropped = self.surplus(&bounds, true)?;
         if dry {
-            return Ok(Freed { dropped: surplus, bytes: 0 });
+            let plan = self.sweep_plan(Sweep::Worthwhile, &dropped)?;
+            return Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems });
         }
-        let dropped = self.drop_all(surplus)?;
-        let bytes = self.collect(false)?;
-        Ok(Freed { dropped, bytes })
+        let dropped = self.drop_all(dropped)?;
+        let freed = self.collect(Sweep::Worthwhile)?;
+        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
     }
 
     /// Drops one snapshot and removes from the disk what only it held.
@@ -100,8 +104,8 @@ impl Session {
             );
         }
         let dropped = self.drop_all(vec![id.clone()])?;
-        let bytes = self.collect(true)?;
-        Ok(Freed { dropped, bytes })
+        let freed = self.collect(Sweep::Thorough)?;
+        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
     }
 
     /// Which snapshots are out of `bounds`, oldest last.
@@ -212,11 +216,18 @@ impl Session {
         std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// Removes objects that no snapshot needs. `all`: down to the last one.
-    fn collect(&self, all: bool) -> Result<u64> {
-        let ids = snapshot::ids(self.snapshots.path())?;
+    /// Removes objects that no snapshot needs.
+    fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
+        let env = self.env();
+        let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
+        env.disk.write_cache(&self.dir, UNCOLLECTED, b"0", 0o600)?;
+        Ok(freed)
+    }
+
+    /// What would be removed if the snapshots `without` were not there.
+    fn sweep_plan(&self, sweep: Sweep, without: &[Id]) -> Result<gc::Plan> {
         let mut live: Vec<Key> = Vec::new();
-        for id in &ids {
+        for id in snapshot::ids(self.snapshots.path())?.iter().filter(|id| !without.contains(id)) {
             // A snapshot whose record is damaged may be mended by hand: while it is
             // there, nothing that it may need is removed.
             let record = self.load(id).map_err(|error| {
@@ -224,8 +235,6 @@ impl Session {
             })?;
             live.extend(record.targets.iter().flat_map(|t| t.parts.iter().map(|part| part.content)));
         }
-        let (freed, _) = (0, (&live, all));
-        self.env().disk.write_cache(&self.dir, UNCOLLECTED, b"0", 0o600)?;
-        Ok(freed)
+        gc::plan(self.opened(), &live, sweep, &self.env().cancel)
     }
 }

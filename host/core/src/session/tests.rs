@@ -358,7 +358,6 @@ fn old_snapshots_go_and_what_undo_needs_stays() {
 }
 
 #[test]
-#[ignore = "needs the collector of the store"]
 fn a_forgotten_snapshot_is_gone_from_the_list_and_the_timeline() {
     let world = World::new();
     world.set("secret");

@@ -1,0 +1,89 @@
+//! Reading everything that is stored, and naming the snapshots that are concerned by
+//! what is damaged.
+
+use super::{Damaged, Project, Session};
+use crate::error::{Error, Result};
+use crate::history::Id;
+use crate::object::Key;
+use crate::store::{PackName, verify};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Verification {
+    /// Packs that were read.
+    pub packs: u64,
+    /// Objects that were read and are what was written.
+    pub objects: u64,
+    /// Bytes of the packs.
+    pub bytes: u64,
+    /// What is damaged in the packs or the index.
+    pub problems: Vec<Error>,
+    /// Snapshots that cannot be restored whole, with some of the objects they lack.
+    pub concerned: Vec<(Id, Vec<Key>)>,
+    /// Snapshots whose records are damaged.
+    pub records: Vec<Damaged>,
+    /// Lines of the timeline that are damaged.
+    pub timeline: usize,
+    /// Why the journal cannot be read, when it cannot.
+    pub journal: Option<Error>,
+    damaged: Vec<PackName>,
+}
+
+/// At most this many objects are named for each snapshot.
+const NAMED: usize = 5;
+
+impl Verification {
+    /// Whether nothing is damaged.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty()
+            && self.concerned.is_empty()
+            && self.records.is_empty()
+            && self.timeline == 0
+            && self.journal.is_none()
+    }
+}
+
+impl Project {
+    /// Reads everything that is stored. Changes nothing.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all; damage is in what is returned.
+    pub fn verify(&self) -> Result<Verification> {
+        let (store, env) = (self.need_store()?, &self.env);
+        let mut packs = verify::packs(store, &env.cancel, &*env.report)?;
+        let (snapshots, records) = self.list()?;
+        let mut concerned = Vec::new();
+        for listing in snapshots {
+            let mut lost = Vec::new();
+            let mut whole = true;
+            for part in listing.snapshot.targets.iter().flat_map(|target| &target.parts) {
+                whole &= packs.root(store, &part.content, &mut lost, NAMED, &env.cancel)?;
+            }
+            if !whole {
+                concerned.push((listing.snapshot.id, lost));
+            }
+        }
+        Ok(Verification {
+            packs: packs.packs,
+            objects: packs.objects,
+            bytes: packs.bytes,
+            damaged: packs.damaged_packs(),
+            problems: packs.problems.into_iter().map(|(_, error)| error).collect(),
+            concerned,
+            records,
+            timeline: self.timeline()?.damaged,
+            journal: self.pending().err(),
+        })
+    }
+}
+
+impl Session {
+    /// Marks the packs in which `found` has damage, so that later snapshots store
+    /// again what they still find in the tree.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn mark_damage(&self, found: &Verification) -> Result<()> {
+        self.opened().mark(&found.damaged)
+    }
+}
