@@ -1,5 +1,6 @@
 //! A directory that was granted: open, with the options for what is captured of it.
 
+use super::root::Root;
 use super::scan::Stat;
 use super::select::Options;
 use crate::error::{Error, Kind, Result, show};
@@ -14,6 +15,7 @@ pub struct Directory {
     handle: OwnedFd,
     path: PathBuf,
     setting: String,
+    value: String,
     options: Options,
     stat: Stat,
 }
@@ -39,7 +41,14 @@ impl Directory {
         if !stat.is_dir() {
             return Err(Error::new(Kind::Invalid, format!("{} is not a directory", show(&path))));
         }
-        Ok(Self { handle, path, setting: setting.to_owned(), options: options.clone(), stat })
+        Ok(Self {
+            handle,
+            path,
+            setting: setting.to_owned(),
+            value: value.to_owned(),
+            options: options.clone(),
+            stat,
+        })
     }
 
     /// The open directory.
@@ -56,6 +65,21 @@ impl Directory {
     /// The setting that it was opened with.
     pub fn setting(&self) -> &str {
         &self.setting
+    }
+
+    /// That setting's value.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Opens a directory again as it was opened when `captured` was, relative to `root`.
+    ///
+    /// # Errors
+    /// As [`Self::open`] has them, or when it was captured with options that this
+    /// version does not know.
+    pub fn reopen(root: &Path, captured: &Root) -> Result<Self> {
+        let options = Options::parse(&captured.options)?;
+        Self::open(root, &captured.setting, &captured.value, &options)
     }
 
     /// What of it is captured, and how.

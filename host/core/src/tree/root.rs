@@ -17,6 +17,10 @@ const VERSION: u8 = 1;
 pub struct Root {
     /// The setting that the directory was opened with: a component may open several.
     pub setting: String,
+    /// The setting's value: where the directory was.
+    pub value: String,
+    /// What was selected of it, as text: the options it was opened with.
+    pub options: Vec<(String, String)>,
     /// The directory itself; its name is empty and its node is `Dir`.
     pub top: Entry,
     /// When the directory itself was last modified.
@@ -113,6 +117,12 @@ impl Root {
         let mut out = Vec::with_capacity(256 + self.left_out.len() * 48);
         out.put_u8(VERSION);
         out.put_bytes(self.setting.as_bytes());
+        out.put_bytes(self.value.as_bytes());
+        out.put_uint(self.options.len() as u64);
+        for (key, value) in &self.options {
+            out.put_bytes(key.as_bytes());
+            out.put_bytes(value.as_bytes());
+        }
         put_entry(&mut out, &Entry { name: Vec::new(), ..self.top.clone() });
         out.put_int(self.mtime.sec);
         out.put_uint(u64::from(self.mtime.nsec));
@@ -144,6 +154,11 @@ impl Root {
             return Err(r.damaged("an unknown version"));
         }
         let setting = text(&mut r)?;
+        let value = text(&mut r)?;
+        let mut options = Vec::new();
+        for _ in 0..r.uint()? {
+            options.push((text(&mut r)?, text(&mut r)?));
+        }
         let top = take_entry(&mut r)?;
         if !top.name.is_empty() || !matches!(top.node, Node::Dir(_)) {
             return Err(r.damaged("its top is not a directory"));
@@ -170,7 +185,7 @@ impl Root {
             ignored.push((text(&mut r)?, r.uint()?));
         }
         r.end()?;
-        Ok(Self { setting, top, mtime, times, left_out, ignored, files, bytes })
+        Ok(Self { setting, value, options, top, mtime, times, left_out, ignored, files, bytes })
     }
 }
 
@@ -187,6 +202,8 @@ mod tests {
         let tree = Key::of(ObjectKind::Tree, b"t");
         Root {
             setting: "path".into(),
+            value: ".".into(),
+            options: vec![("ignore".into(), "*.log".into())],
             top: Entry {
                 name: vec![],
                 mode: 0o755,

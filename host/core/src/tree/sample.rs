@@ -107,6 +107,8 @@ pub fn sample_root(objects: &Objects, inside: Vec<Sample>) -> Root {
     let times = store(objects, &mut top).expect("a directory has times");
     Root {
         setting: "path".into(),
+        value: ".".into(),
+        options: vec![],
         top: top.entry,
         mtime: top.time,
         times,

@@ -89,6 +89,8 @@ fn snapshot(store: &Arc<Store>, files: &[(&str, Vec<u8>)]) -> Result<(Key, u64)>
     let times = lane.put(ObjectKind::Times, &encode_times(&times))?;
     let root = Root {
         setting: "path".into(),
+        value: ".".into(),
+        options: vec![],
         top: entry(b"", Node::Dir(tree)),
         mtime: Time::default(),
         times,

@@ -181,6 +181,8 @@ impl<'a> Capture<'a> {
         };
         let root = Root {
             setting: self.walk.directory.setting().to_owned(),
+            value: self.walk.directory.value().to_owned(),
+            options: self.walk.directory.options().text.clone(),
             top: Entry { node: EntryNode::Dir(done.tree), ..fresh.entry },
             mtime: fresh.stat.mtime,
             times: done.times,

@@ -39,6 +39,8 @@ pub struct Options {
     /// The user's own excludes file of git. Not an option in text: a component does
     /// not choose what the host reads.
     pub git_excludes: Option<PathBuf>,
+    /// All of this as it was given, to be kept with what is captured.
+    pub text: Vec<(String, String)>,
 }
 
 /// How content gets into the store and back.
@@ -78,6 +80,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             times: Times::default(),
             git_excludes: None,
+            text: Vec::new(),
         }
     }
 }
@@ -100,6 +103,7 @@ impl Options {
         let (mut paths, mut ignore, mut include) = (Vec::new(), Vec::new(), Vec::new());
         for (key, value) in pairs {
             let (key, value) = (key.as_ref(), value.as_ref());
+            options.text.push((key.to_owned(), value.to_owned()));
             let lines = value.lines().filter(|line| !line.is_empty());
             match key {
                 "paths" => {
