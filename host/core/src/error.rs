@@ -73,6 +73,11 @@ impl Error {
         Self::new(kind, format!("{doing} {}: {why}", show(path.as_ref())))
     }
 
+    /// Why a system call failed, alone: "permission denied".
+    pub fn reason(error: impl Into<io::Error>) -> String {
+        explain(&error.into()).1
+    }
+
     /// What is stored is damaged: `what` names it and says how.
     pub fn corrupt(what: impl Into<String>) -> Self {
         Self::new(Kind::Corrupt, what)

@@ -57,3 +57,27 @@ pub(super) fn cache_dir(store: &Store) -> Result<Dir> {
     }
     store.dir().child(CACHE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_clearly_older_than_the_start_is_racy() {
+        let start = Time { sec: 1000, nsec: 500_000_000 };
+        let clock = Clock { start: nanoseconds(start), margin: FINE };
+        let directory =
+            rustix::fs::open(std::env::temp_dir(), rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty());
+        let stat = Stat::of_open(directory.unwrap()).unwrap();
+        let racy = |mtime: (i64, u32), ctime: (i64, u32)| {
+            let time = |(sec, nsec)| Time { sec, nsec };
+            clock.is_racy(&Stat { mtime: time(mtime), ctime: time(ctime), ..stat })
+        };
+        assert!(!racy((1000, 479_999_999), (1000, 479_999_999)));
+        assert!(racy((1000, 479_999_999), (1000, 480_000_000)));
+        assert!(racy((1000, 480_000_000), (5, 1)));
+        assert!(racy((5, 1), (2000, 1)), "from the future");
+        // Whole seconds: the fraction was cut.
+        assert!(racy((5, 1), (999, 0)) && !racy((5, 0), (998, 0)));
+    }
+}

@@ -12,7 +12,6 @@ use crate::object::{Key, ObjectKind};
 use crate::tree::scan::Stat;
 use crate::tree::statcache::CachedEntry;
 use rayon::prelude::*;
-use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -122,9 +121,8 @@ impl<'a> Capture<'a> {
         let place = &member.node.place;
         let dir = match self.walk.kept.open(&place.dir) {
             Ok(dir) => dir,
-            Err(Errno::NOENT) => return Ok(None),
             Err(error) => {
-                self.walk.hole(place, member.name.to_bytes(), error, "opened")?;
+                self.walk.lost(place, member.name.to_bytes(), error)?;
                 return Ok(None);
             }
         };

@@ -25,7 +25,7 @@ use super::root::{Root, Why};
 use super::scan::{Cover, Scratch, Walk};
 use super::statcache::{StatCache, Trust, Update, file_name};
 use crate::backend::Call;
-use crate::error::{Error, Kind, Result, show};
+use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::{Key, ObjectKind};
 use crate::store::content::children;
 use crate::store::{Lane, Writer};
@@ -71,6 +71,11 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     let cover = cover(dir, call)?;
     let (target, store) = (call.target.name.as_str(), writer.store());
     let cache = StatCache::load(store.path(), target, dir.setting()).unwrap_or_default();
+    // Somebody may have removed the pack that it was in.
+    let previous = match previous {
+        Some(key) if store.contains(key)? => Some(key),
+        _ => None,
+    };
     let capture = Capture {
         walk: Walk::new(dir, cover),
         call,
@@ -101,6 +106,10 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
             why => format!("{}: {}", why.word(), item.detail),
         };
         call.report.omitted(target, &item.path, reason.trim_end_matches(": "));
+    }
+    for path in capture.walk.missing() {
+        let text = format!("{} is among `paths` and is not there", show_bytes(&path));
+        call.report.log(target, "warn", &text);
     }
     if let Some(bytes) = update.finish(&key) {
         // A cache that cannot be written costs time the next time, nothing else.

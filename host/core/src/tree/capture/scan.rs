@@ -63,10 +63,13 @@ impl<'a> Capture<'a> {
                 Enter::LeftOut | Enter::Gone => self.arrived(worker, above),
                 // No directory any more: captured as what it is by now.
                 Enter::Replaced => {
-                    let handle = self.walk.kept.open(&above.place.dir);
-                    let fresh = match handle {
-                        Ok(handle) => self.entry(worker, &above.place, &handle, &below.name, None)?,
-                        Err(_) => None,
+                    let name = &below.name;
+                    let fresh = match self.walk.kept.open(&above.place.dir) {
+                        Ok(handle) => self.entry(worker, &above.place, &handle, name, None)?,
+                        Err(error) => {
+                            self.walk.lost(&above.place, name.to_bytes(), error)?;
+                            None
+                        }
                     };
                     above.deliver(below.slot, fresh.map_or(Slot::Absent, Slot::Fresh));
                     self.arrived(worker, above)
@@ -122,7 +125,7 @@ impl<'a> Capture<'a> {
         found.slots.reserve_exact(scratch.selected.len());
         let mut cursor = Cursor { record: node.record, at: 0 };
         let trusted = node.record.is_some_and(|record| self.trust.covers(record.generation()));
-        let (mut files, mut bytes) = (0, 0);
+        let (mut files, mut bytes, mut seen) = (0, 0, false);
         for selected in &scratch.selected {
             let slot = found.slots.len() as u32;
             let name = scratch.listing.get(selected.at as usize).0;
@@ -134,12 +137,13 @@ impl<'a> Capture<'a> {
             let stat = match Stat::of(handle, name) {
                 Ok(stat) => stat,
                 Err(Errno::NOENT) => continue,
-                Err(Errno::ACCESS) if slot == 0 => return Ok(None),
+                Err(Errno::ACCESS) if !seen => return Ok(None),
                 Err(error) => {
                     self.walk.hole(&node.place, name.to_bytes(), error, "looked at")?;
                     continue;
                 }
             };
+            seen = true;
             if stat.is_dir() {
                 found.below.push(Below { slot, name: name.to_owned(), taken: selected.taken.clone() });
                 continue;
@@ -244,10 +248,8 @@ impl<'a> Capture<'a> {
             self.call.cancel.check()?;
             let fresh = match &handle {
                 Ok(handle) => self.entry(worker, &node.place, handle, &file.name, Some(&file.stat))?,
-                // The directory is gone, and its files with it.
-                Err(Errno::NOENT) => None,
                 Err(error) => {
-                    self.walk.hole(&node.place, file.name.to_bytes(), *error, "opened")?;
+                    self.walk.lost(&node.place, file.name.to_bytes(), *error)?;
                     None
                 }
             };

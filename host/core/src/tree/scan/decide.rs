@@ -11,6 +11,7 @@ use crate::tree::node::Node;
 use crate::tree::root::Why;
 use crate::tree::select::{Rule, When};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// How an entry is captured.
 #[derive(Debug, Clone)]
@@ -144,20 +145,26 @@ impl Walk<'_> {
 
     fn by_paths(&self, path: &[u8], directory: bool, detail: &Arc<str>) -> Verdict {
         let names = || path.split(|&b| b == b'/');
-        for wanted in &self.directory.options().paths {
-            let leads = names().zip(wanted).all(|(have, want)| have == want);
-            let depth = names().count();
-            if leads && depth >= wanted.len() {
-                return NAMED;
+        let depth = names().count();
+        let (mut named, mut on_the_way) = (false, false);
+        for (wanted, met) in self.directory.options().paths.iter().zip(&self.met) {
+            if names().zip(wanted).any(|(have, want)| have != want) {
+                continue;
             }
-            if leads && directory {
-                return Verdict::Take(Taken {
-                    scope: Scope::Toward(Why::Outside, detail.clone()),
-                    sure: true,
-                });
+            if depth >= wanted.len() {
+                met.store(true, Ordering::Relaxed);
+                named = true;
+            } else {
+                on_the_way = true;
             }
         }
-        Verdict::Leave(Why::Outside, detail.clone())
+        match (named, on_the_way && directory) {
+            (true, _) => NAMED,
+            (_, true) => {
+                Verdict::Take(Taken { scope: Scope::Toward(Why::Outside, detail.clone()), sure: true })
+            }
+            _ => Verdict::Leave(Why::Outside, detail.clone()),
+        }
     }
 
     /// Whether `include` names a path beneath `path`.

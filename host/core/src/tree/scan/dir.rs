@@ -15,8 +15,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Handles kept open for directories whose subdirectories are still to be opened.
-/// Far below the usual limit of 1024 for a process, which has others open as well.
-pub const OPEN_LIMIT: usize = 128;
+/// Far below the usual limit of 1024 for a process, which has others open as well;
+/// fewer where the limit is lower.
+const MOST_OPEN: usize = 128;
 
 /// A directory below (or at) the one that is walked.
 pub struct Dir {
@@ -27,8 +28,18 @@ pub struct Dir {
 }
 
 /// The directories whose handles are kept.
-#[derive(Default)]
-pub struct Kept(Mutex<VecDeque<Weak<Dir>>>);
+pub struct Kept {
+    queue: Mutex<VecDeque<Weak<Dir>>>,
+    most: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let most = limit.map_or(MOST_OPEN, |limit| (limit / 4).min(MOST_OPEN as u64) as usize);
+        Self { queue: Mutex::default(), most }
+    }
+}
 
 impl Dir {
     /// The top: its handle is never closed.
@@ -134,7 +145,7 @@ impl Kept {
         }
         *dir.slot() = Some(handle);
         self.lock().push_back(Arc::downgrade(dir));
-        self.close_all_but(OPEN_LIMIT);
+        self.close_all_but(self.most);
     }
 
     /// Nothing below `dir` will be opened any more.
@@ -160,7 +171,7 @@ impl Kept {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Weak<Dir>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,5 +182,61 @@ impl Drop for Dir {
         while let Some(mut dir) = above.and_then(Arc::into_inner) {
             above = dir.above.take();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+    use crate::tree::scan::Stat;
+    use rustix::fs::CWD;
+
+    fn open(path: &std::path::Path) -> (Arc<OwnedFd>, (u64, u64)) {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(CWD, path, flags, Mode::empty()).unwrap();
+        let id = Stat::of_open(&handle).unwrap().id();
+        (Arc::new(handle), id)
+    }
+
+    #[test]
+    fn few_stay_open_and_the_rest_are_opened_again() {
+        let temp = TempDir::new();
+        let path = temp.path().join("d/".repeat(20));
+        std::fs::create_dir_all(&path).unwrap();
+        let kept = Kept { queue: Mutex::default(), most: 3 };
+        let (handle, id) = open(temp.path());
+        let mut chain = vec![Dir::top(handle, id)];
+        for level in 1..=20 {
+            let above = chain.last().unwrap().clone();
+            let (handle, id) = open(&temp.path().join("d/".repeat(level)));
+            let dir = Dir::below(&above, c"d".to_owned(), id);
+            kept.keep(&dir, handle);
+            chain.push(dir);
+        }
+        let still_open = |chain: &[Arc<Dir>]| chain.iter().skip(1).filter(|dir| dir.slot().is_some()).count();
+        assert_eq!(still_open(&chain), 3);
+        for dir in chain.iter().rev() {
+            let handle = kept.open(dir).unwrap();
+            assert_eq!(Stat::of_open(&handle).unwrap().id(), dir.id());
+            assert!(still_open(&chain) <= 3);
+        }
+        assert_eq!(
+            chain[20].path(),
+            path.strip_prefix(temp.path()).unwrap().to_str().unwrap().trim_end_matches('/').as_bytes()
+        );
+        // Another directory, or a link, in the place of one is not it.
+        kept.close_all_but(0);
+        let (first, moved) = (temp.path().join("d"), temp.path().join("moved"));
+        std::fs::rename(&first, &moved).unwrap();
+        assert_eq!(kept.open(&chain[5]).unwrap_err(), Errno::NOENT);
+        std::fs::create_dir_all(first.join("d/d/d/d")).unwrap();
+        assert_eq!(kept.open(&chain[5]).unwrap_err(), Errno::NOENT);
+        std::fs::remove_dir_all(&first).unwrap();
+        std::os::unix::fs::symlink(&moved, &first).unwrap();
+        assert_eq!(kept.open(&chain[5]).unwrap_err(), Errno::NOTDIR);
+        std::fs::remove_file(&first).unwrap();
+        std::fs::rename(&moved, &first).unwrap();
+        kept.open(&chain[5]).unwrap();
     }
 }

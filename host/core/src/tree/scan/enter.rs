@@ -107,7 +107,11 @@ impl Walk<'_> {
         scratch: &mut Scratch,
     ) -> Result<Enter> {
         let hole = |error: Errno, doing: &str| self.unreadable(above, name.to_bytes(), error, doing);
-        let handle = match self.kept.open(&above.dir).and_then(|parent| self.kept.open_in(&parent, name)) {
+        let parent = match self.kept.open(&above.dir) {
+            Ok(parent) => parent,
+            Err(error) => return self.lost(above, name.to_bytes(), error).map(|()| Enter::LeftOut),
+        };
+        let handle = match self.kept.open_in(&parent, name) {
             Ok(handle) => handle,
             Err(Errno::NOENT) => return Ok(Enter::Gone),
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Enter::Replaced),
@@ -180,6 +184,21 @@ impl Walk<'_> {
         self.hole(above, name, error, doing).map(|()| Enter::LeftOut)
     }
 
+    /// Records that `name` cannot be reached, since `place` was moved while it was read.
+    ///
+    /// # Errors
+    /// As [`Self::hole`] has them.
+    pub fn lost(&self, place: &Place, name: &[u8], error: Errno) -> Result<()> {
+        match error {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => {
+                let detail = "the directory that it is in was moved";
+                self.leave_out(place.dir.path_of(name), Why::ChangedWhileRead, detail, None);
+                Ok(())
+            }
+            error => self.hole(place, name, error, "reached"),
+        }
+    }
+
     /// Records that `name` in `place` cannot be `doing` (opened, read).
     ///
     /// # Errors
@@ -189,8 +208,8 @@ impl Walk<'_> {
         if matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
             return Err(Error::io(error, "could not open", show_bytes(&path)));
         }
-        let why = Error::io(error, "", "").message().trim_start_matches([' ', '"', ':']).to_owned();
-        self.leave_out(path, Why::Unreadable, format!("could not be {doing}: {why}"), None);
+        let detail = format!("could not be {doing}: {}", Error::reason(error));
+        self.leave_out(path, Why::Unreadable, detail, None);
         Ok(())
     }
 

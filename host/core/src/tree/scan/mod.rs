@@ -14,7 +14,7 @@ mod place;
 mod stat;
 
 pub use decide::Taken;
-pub use dir::{Dir, Kept, OPEN_LIMIT};
+pub use dir::{Dir, Kept};
 pub use enter::{Enter, Scratch, Selected};
 pub use listing::Listing;
 pub use place::{Place, Scope};
@@ -26,7 +26,7 @@ use super::root::{LeftOut, Root, Why};
 use crate::store::Source;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// One walk over a directory, shared by its threads.
@@ -38,6 +38,8 @@ pub struct Walk<'a> {
     cover: Option<Cover<'a>>,
     left_out: Mutex<Vec<LeftOut>>,
     ignored: Vec<AtomicU64>,
+    /// Which of the `paths` were met.
+    met: Vec<AtomicBool>,
     outer: OnceLock<Option<Outer>>,
     excludes: OnceLock<Patterns>,
 }
@@ -61,6 +63,7 @@ impl<'a> Walk<'a> {
             cover,
             left_out: Mutex::default(),
             ignored: (0..patterns).map(|_| AtomicU64::new(0)).collect(),
+            met: directory.options().paths.iter().map(|path| AtomicBool::new(path.is_empty())).collect(),
             outer: OnceLock::new(),
             excludes: OnceLock::new(),
         }
@@ -78,6 +81,12 @@ impl<'a> Walk<'a> {
         all.sort();
         all.dedup_by(|a, b| a.path == b.path);
         all
+    }
+
+    /// The `paths` that are not there.
+    pub fn missing(&self) -> impl Iterator<Item = Vec<u8>> {
+        let paths = self.directory.options().paths.iter().zip(&self.met);
+        paths.filter(|(_, met)| !met.load(Ordering::Relaxed)).map(|(path, _)| path.join(&b'/'))
     }
 
     /// Single files that patterns of `ignore` left out: pattern, how many.

@@ -79,6 +79,15 @@ fn what_was_remembered_is_found() {
         let cached = found.entry(&entry.name).unwrap();
         assert_eq!(cached.to_entry().unwrap(), (entry.clone(), time));
         assert_eq!(cached.matches(&stat), entry.name != b"name2", "a racy one never matches");
+        assert_eq!(cached.proves(&stat, &entry), entry.name != b"name2");
+        let mut other = entry.clone();
+        match &mut other.node {
+            Node::File { content, .. } => *content = Key::of(ObjectKind::Blob, b"y"),
+            Node::Dir(tree) => *tree = Key::of(ObjectKind::Tree, b"y"),
+            Node::Symlink(to) => to.push(b'x'),
+            _ => other.xattrs.push((b"user.z".to_vec(), vec![])),
+        }
+        assert!(!cached.proves(&stat, &other), "what another capture saw is no proof");
         for change in 0..8 {
             let mut other = stat;
             match change {

@@ -112,6 +112,37 @@ fn extended_attributes_of_all_kinds_are_kept() {
 }
 
 #[test]
+fn acls_and_capabilities_are_attributes_like_others() {
+    let mut world = World::new();
+    world.write("file", "x");
+    // Version 2; owner rwx, user 1 r, group r, mask r, other none.
+    let mut acl = 2u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in
+        [(1u16, 7u16, u32::MAX), (2, 4, 1), (4, 4, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)]
+    {
+        acl.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        acl.extend(id.to_le_bytes());
+    }
+    // Version 2, effective; net_bind_service.
+    let capability: Vec<u8> =
+        [0x0200_0001u32, 1 << 10, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let set = |name: &str, value: &[u8]| {
+        rustix::fs::lsetxattr(world.path("file"), name, value, XattrFlags::empty()).is_ok()
+    };
+    let wanted: Vec<(&str, &[u8])> =
+        [("security.capability", &capability[..]), ("system.posix_acl_access", &acl[..])]
+            .into_iter()
+            .filter(|(name, value)| set(name, value))
+            .collect();
+    let taken = world.capture();
+    for (name, value) in wanted {
+        let found = taken.entry("file").xattrs.iter().find(|(have, _)| have == name.as_bytes());
+        assert_eq!(found.map(|(_, value)| value.as_slice()), Some(value), "{name}");
+    }
+    assert_eq!(taken.entries.len(), 1);
+}
+
+#[test]
 fn hard_links_are_one_inode_again() {
     let mut world = World::new();
     world.write("z/first", "shared");

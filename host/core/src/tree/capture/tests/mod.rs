@@ -2,6 +2,7 @@
 
 mod content;
 mod kinds;
+mod model;
 mod races;
 mod selection;
 mod unchanged;
@@ -41,15 +42,24 @@ pub struct Taken {
     pub added: u64,
     pub entries: BTreeMap<String, (Entry, EntryTime)>,
     pub omitted: Vec<(String, String)>,
+    pub warned: Vec<String>,
 }
 
 #[derive(Default)]
-struct Omitted(Mutex<Vec<(String, String)>>);
+struct Told {
+    omitted: Mutex<Vec<(String, String)>>,
+    warned: Mutex<Vec<String>>,
+}
 
-impl Report for Omitted {
+impl Report for Told {
     fn omitted(&self, _: &str, subject: &[u8], reason: &str) {
         let subject = String::from_utf8_lossy(subject).into_owned();
-        self.0.lock().unwrap().push((subject, reason.to_owned()));
+        self.omitted.lock().unwrap().push((subject, reason.to_owned()));
+    }
+
+    fn log(&self, _: &str, level: &str, message: &str) {
+        assert_eq!(level, "warn");
+        self.warned.lock().unwrap().push(message.to_owned());
     }
 }
 
@@ -116,7 +126,7 @@ impl World {
     /// Captures; without `commit`, what was stored is thrown away, as by a crash.
     pub fn try_capture(&self, commit: bool) -> Result<Taken> {
         let writer = Arc::new(self.store.writer().unwrap());
-        let report = Arc::new(Omitted::default());
+        let report = Arc::new(Told::default());
         let call = self.call(&writer, report.clone());
         let (key, counts) = capture_counted(&self.directory(), &call, self.previous.as_ref())?;
         let added = if commit { writer.seal().unwrap() } else { 0 };
@@ -125,8 +135,9 @@ impl World {
         let Node::Dir(tree) = root.top.node else { panic!("{root:?}") };
         let read = |key: &Key| writer.read(key).unwrap();
         flatten(&read, &tree, &root.times, "", &mut entries);
-        let omitted = report.0.lock().unwrap().clone();
-        Ok(Taken { key, root, counts, added, entries, omitted })
+        let omitted = report.omitted.lock().unwrap().clone();
+        let warned = report.warned.lock().unwrap().clone();
+        Ok(Taken { key, root, counts, added, entries, omitted, warned })
     }
 
     /// Waits until nothing that exists now is racy.

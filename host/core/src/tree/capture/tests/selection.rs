@@ -57,6 +57,7 @@ fn paths_narrow_what_is_captured() {
     world.options = vec![("paths", "src\ndocs/api\nmissing".into())];
     let taken = world.capture();
     assert_eq!(paths(&taken), ["docs/api/b", "src/a"]);
+    assert_eq!(taken.warned, ["missing is among `paths` and is not there"]);
     let outside: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
     assert_eq!(outside, ["docs/other", "srcs", "top"].map(|path| (path.to_owned(), Why::Outside)));
 }

@@ -86,6 +86,21 @@ fn a_write_in_the_same_tick_is_seen() {
 }
 
 #[test]
+fn what_may_still_change_without_a_trace_is_read_again() {
+    let mut world = World::new();
+    sample(&world);
+    world.write("docs/new.txt", "just written");
+    let first = world.capture();
+    assert_eq!(first.counts.opened, 16);
+    // Its times are those of the first capture: it is not believed, whatever they say.
+    world.settle();
+    let again = world.capture();
+    assert_eq!((again.counts.opened, again.key), (1, first.key));
+    // By now they are clearly past.
+    assert_eq!(world.capture().counts.opened, 0);
+}
+
+#[test]
 fn a_touch_alone_changes_times_and_not_the_state() {
     let mut world = World::new();
     sample(&world);
