@@ -156,8 +156,14 @@ impl Disk {
     /// is written aside (as `name.new`), synced, renamed over what was there, and the
     /// directory is synced. One writer at a time: callers hold a lock.
     pub fn write_sealed(&self, dir: &Dir, name: &[u8], bytes: &[u8], bits: u32) -> Result<()> {
-        self.write_aside(dir, name, bytes, bits, true)?;
+        self.write_synced(dir, name, bytes, bits)?;
         self.sync_dir(dir)
+    }
+
+    /// Like [`Self::write_sealed`], but leaves it to a later sync of the directory to make
+    /// the name durable: for several files at once.
+    pub fn write_synced(&self, dir: &Dir, name: &[u8], bytes: &[u8], bits: u32) -> Result<()> {
+        self.write_aside(dir, name, bytes, bits, true)
     }
 
     /// Like [`Self::write_sealed`] for what can be made again: nothing is synced.

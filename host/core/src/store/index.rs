@@ -27,6 +27,8 @@ const SUM: usize = 8;
 /// Entries of a full page.
 const FULL: usize = (PAGE - SUM - 2) / ENTRY;
 const TRAILER: usize = 48;
+/// Largest tail, in bytes: enough for some hundred million objects.
+const MAX_TAIL: u64 = 64 << 20;
 
 /// Where one object lies: a frame of a pack (numbered by whoever made the place),
 /// and its bytes in the decoded frame.
@@ -86,7 +88,11 @@ impl Index {
         if trailer[32..] != *MAGIC || count.checked_mul(PAGE as u64).is_none_or(|end| end > at) {
             return Err(damaged("its end is missing"));
         }
-        let mut tail = vec![0; (at - count * PAGE as u64) as usize];
+        let length = at - count * PAGE as u64;
+        if length > MAX_TAIL {
+            return Err(damaged("its tail is too large"));
+        }
+        let mut tail = vec![0; length as usize];
         file.read_exact_at(&mut tail, count * PAGE as u64).map_err(unreadable)?;
         if Sha256::digest(&tail)[..24] != trailer[8..32] {
             return Err(damaged("its tail is not what was written"));

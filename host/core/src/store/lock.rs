@@ -7,8 +7,10 @@
 
 use crate::disk::{Dir, Disk, Handle};
 use crate::error::{Error, Kind, Result};
+use rustix::fd::AsFd;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use std::path::Path;
 
 /// The lock's file in the store.
 pub const FILE: &[u8] = b"lock";
@@ -21,15 +23,15 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock; `waiting` is called once when another process holds it.
-    pub fn take(disk: &Disk, dir: &Dir, waiting: &mut dyn FnMut()) -> Result<Self> {
+    pub(super) fn take(disk: &Disk, dir: &Dir, waiting: &mut dyn FnMut()) -> Result<Self> {
         let mut told = false;
         loop {
             let file = disk.open_or_create(dir, FILE, 0o600)?;
-            if !flock(&file, FlockOperation::NonBlockingLockExclusive)? {
+            if !flock(&file, file.path(), FlockOperation::NonBlockingLockExclusive)? {
                 if !std::mem::replace(&mut told, true) {
                     waiting();
                 }
-                flock(&file, FlockOperation::LockExclusive)?;
+                flock(&file, file.path(), FlockOperation::LockExclusive)?;
             }
             let lock = Self { file };
             if lock.is_current(dir)? {
@@ -39,10 +41,10 @@ impl Lock {
     }
 
     /// Takes the lock if nobody holds it.
-    pub fn try_take(disk: &Disk, dir: &Dir) -> Result<Option<Self>> {
+    pub(super) fn try_take(disk: &Disk, dir: &Dir) -> Result<Option<Self>> {
         loop {
             let file = disk.open_or_create(dir, FILE, 0o600)?;
-            if !flock(&file, FlockOperation::NonBlockingLockExclusive)? {
+            if !flock(&file, file.path(), FlockOperation::NonBlockingLockExclusive)? {
                 return Ok(None);
             }
             let lock = Self { file };
@@ -62,15 +64,15 @@ impl Lock {
 
 /// Locks an open file until it is closed; false when somebody else holds it and
 /// `operation` does not wait.
-pub(super) fn flock(file: &Handle, operation: FlockOperation) -> Result<bool> {
+pub(super) fn flock(file: &impl AsFd, path: &Path, operation: FlockOperation) -> Result<bool> {
     match rustix::io::retry_on_intr(|| rustix::fs::flock(file, operation)) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK) => {
-            let path = crate::error::show(file.path());
+            let path = crate::error::show(path);
             Err(Error::new(Kind::Incompatible, format!("the file system of {path} has no locks"))
                 .hint("put the project on a file system that can lock files"))
         }
-        Err(e) => Err(Error::io(e, "could not lock", file.path())),
+        Err(e) => Err(Error::io(e, "could not lock", path)),
     }
 }

@@ -88,12 +88,27 @@ impl Store {
     /// Takes the store's lock, for one writing command at a time; `waiting` is called
     /// once when another process holds it.
     pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock> {
-        Lock::take(&self.disk, &self.dir, waiting)
+        let lock = Lock::take(&self.disk, &self.dir, waiting)?;
+        self.look_again();
+        Ok(lock)
     }
 
     /// Takes the store's lock if nobody holds it.
     pub fn try_lock(&self) -> Result<Option<Lock>> {
-        Lock::try_take(&self.disk, &self.dir)
+        let lock = Lock::try_take(&self.disk, &self.dir)?;
+        self.look_again();
+        Ok(lock)
+    }
+
+    /// How many packs there are, and their bytes.
+    pub fn usage(&self) -> Result<(u64, u64)> {
+        let mut usage = (0, 0);
+        for name in self.packs.names()? {
+            if let Some(stat) = self.packs.stat(&name)? {
+                usage = (usage.0 + 1, usage.1 + u64::try_from(stat.st_size).unwrap_or(0));
+            }
+        }
+        Ok(usage)
     }
 
     /// Writes the index anew when it has fallen behind. It is a cache: failing is no failure.
@@ -103,7 +118,7 @@ impl Store {
             return;
         };
         if catalog.wants_index() && catalog.write_index(&self.disk, &self.dir).is_ok() {
-            let _ = self.refresh();
+            self.look_again();
         }
     }
 }

@@ -72,9 +72,9 @@ impl Store {
             }
         }
         for (name, bytes) in [GITIGNORE, CACHEDIR] {
-            disk.write_cache(&dir, name, bytes, 0o400)?;
+            disk.write_synced(&dir, name, bytes, 0o400)?;
         }
-        write_id(&disk, &dir)?;
+        disk.write_synced(&dir, ID, &new_id()?, 0o400)?;
         disk.write_sealed(
             &dir,
             FORMAT.0.as_bytes(),
@@ -83,6 +83,20 @@ impl Store {
         )?;
         disk.sync_dir(&parent)?;
         Self::with(disk, dir)
+    }
+
+    /// Opens the store at `path`, or makes it when there is none. Several may do so at once.
+    pub fn open_or_create(path: &Path, disk: Disk) -> Result<Arc<Self>> {
+        match Self::open(path, disk.clone()) {
+            Err(e) if e.kind() == Kind::NotFound => {}
+            done => return done,
+        }
+        let failed = match Self::create(path, disk.clone()) {
+            Err(e) if e.kind() == Kind::Invalid => e,
+            done => return done,
+        };
+        // Somebody else was quicker, or it really cannot be.
+        Self::open(path, disk).map_err(|_| failed)
     }
 
     /// Opens the store at `path`.
@@ -143,13 +157,13 @@ impl Store {
 
     /// Gives the store an identity of its own: it is a copy of another, or its `id` is lost.
     pub fn renew_id(&self) -> Result<String> {
-        write_id(&self.disk, &self.dir)?;
+        self.disk.write_sealed(&self.dir, ID, &new_id()?, 0o400)?;
         self.id()
     }
 }
 
-fn write_id(disk: &Disk, dir: &Dir) -> Result<()> {
-    disk.write_sealed(dir, ID, format!("{}\n", random_hex(16)?).as_bytes(), 0o400)
+fn new_id() -> Result<Vec<u8>> {
+    Ok(format!("{}\n", random_hex(16)?).into_bytes())
 }
 
 fn version(format: &[u8]) -> Option<u32> {

@@ -30,6 +30,8 @@ const TRAILER: u64 = 64;
 pub const MAX_OBJECT: usize = 256 << 20;
 /// Largest offset in a pack that a place can name.
 const MAX_PACK: u64 = u32::MAX as u64;
+/// Largest table, in bytes: far above what a writer makes.
+const MAX_TABLE: u64 = 256 << 20;
 
 /// The name of a pack: the first half of the SHA-256 of its table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -161,7 +163,11 @@ impl Table {
         if magic != MAGIC {
             return Err(damaged("its end is missing or overwritten"));
         }
-        if offset.checked_add(length) != Some(at) || offset > MAX_PACK || offset < HEAD.len() as u64 {
+        if offset.checked_add(length) != Some(at)
+            || offset > MAX_PACK
+            || length > MAX_TABLE
+            || offset < HEAD.len() as u64
+        {
             return Err(damaged("its table lies outside"));
         }
         let mut bytes = Vec::new();

@@ -39,12 +39,10 @@ impl Store {
         Source::read(self, key)
     }
 
-    /// Looks at the packs again: others may have come or gone.
-    pub fn refresh(&self) -> Result<()> {
-        let fresh = Arc::new(Catalog::load(&self.dir, &self.packs, true)?);
-        self.set_catalog(fresh);
+    /// Looks at the packs again when they are needed next: others may have come or gone.
+    pub(super) fn look_again(&self) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
         self.open_packs.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        Ok(())
     }
 
     pub(super) fn catalog(&self) -> Result<Arc<Catalog>> {

@@ -122,7 +122,7 @@ impl Verified {
 /// # Errors
 /// `Cancelled`, and what kept the packs from being listed; damage is no error here.
 pub fn packs(store: &Store, cancel: &Cancel, report: &dyn Report) -> Result<Verified> {
-    store.refresh()?;
+    store.look_again();
     let catalog = store.catalog()?;
     let mut verified = Verified::default();
     verified.problems.extend(catalog.index_problem.iter().map(|e| (None, e.clone())));
@@ -204,7 +204,7 @@ impl Store {
         }
         if marked {
             self.disk.sync_dir(&self.packs)?;
-            self.refresh()?;
+            self.look_again();
         }
         Ok(())
     }

@@ -23,11 +23,15 @@ use rustix::fs::FlockOperation;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A pack is ended when it would become longer than this.
+/// A pack is ended when it would become longer than this, in bytes, or when it holds so
+/// many objects that its table would become unwieldy.
 const PACK: u64 = 512 << 20;
+const PACK_OBJECTS: usize = 2 << 20;
+/// Free space is looked at each time so many bytes were written.
+const LOOK: u64 = 16 << 20;
 const SHARDS: usize = 64;
 
 /// Objects being stored: shared by threads; each thread uses a `Lane` of its own.
@@ -40,12 +44,16 @@ pub struct Writer {
     spare: Mutex<Vec<Gather>>,
     lanes: AtomicUsize,
     frames: Frames,
+    /// Bytes of the file system that are to stay free.
+    floor: AtomicU64,
 }
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) packs: Vec<OpenPack>,
-    pub(super) failed: Option<Error>,
+    packs: Vec<OpenPack>,
+    failed: Option<Error>,
+    /// Bytes that may be written before free space is looked at again.
+    unlooked: u64,
 }
 
 /// A pack that is being written.
@@ -54,6 +62,7 @@ pub(super) struct OpenPack {
     pub(super) name: Vec<u8>,
     pub(super) end: u64,
     pub(super) frames: Vec<FrameTable>,
+    objects: usize,
 }
 
 /// What is known of an object that this writer stores.
@@ -91,8 +100,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// Begins writing objects. Dropped without `seal`, nothing was stored. What killed
-    /// writers left is removed.
+    /// Begins writing objects, under the store's lock: what the store has is not stored
+    /// again, so nobody may be removing it. Dropped without `seal`, nothing was stored.
+    /// What killed writers left is removed.
     pub fn writer(self: &Arc<Self>) -> Result<Writer> {
         self.remove_leftovers()?;
         Ok(self.new_writer(false))
@@ -113,22 +123,18 @@ impl Store {
             spare: Mutex::default(),
             lanes: AtomicUsize::new(0),
             frames: Frames::default(),
+            floor: AtomicU64::new(0),
         }
     }
 
-    /// Removes the packs in `tmp/` that nobody writes any more.
+    /// Removes the packs in `tmp/` that nobody writes any more, as far as that is possible.
     pub(super) fn remove_leftovers(&self) -> Result<()> {
         for name in self.tmp.names()? {
-            let held = match self.disk.open_for_writing(&self.tmp, &name) {
-                Ok(file) => !flock(&file, FlockOperation::NonBlockingLockExclusive)?,
-                Err(e) if e.kind() == Kind::NotFound => continue,
-                // Sealed with 0400 for somebody who is not root: readable is enough to lock it.
-                Err(_) => self.tmp.open_file(&name).is_ok_and(|file| {
-                    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
-                }),
-            };
-            if !held {
-                self.disk.unlink(&self.tmp, &name)?;
+            let free = self.tmp.open_file(&name).and_then(|file| {
+                flock(&file, &self.tmp.join(&name), FlockOperation::NonBlockingLockExclusive)
+            });
+            if free.is_ok_and(|free| free) {
+                let _ = self.disk.unlink(&self.tmp, &name);
             }
         }
         Ok(())
@@ -155,6 +161,11 @@ impl Writer {
             Some(e) => Err(e.clone()),
             None => Ok(()),
         }
+    }
+
+    /// Stops with `NoSpace` rather than leave less than `bytes` of the file system free.
+    pub fn keep_free(&self, bytes: u64) {
+        self.floor.store(bytes, Ordering::Relaxed);
     }
 
     /// The store that it writes to.
@@ -217,8 +228,14 @@ impl Writer {
             if let Some(e) = &state.failed {
                 return Err(e.clone());
             }
-            let full = state.packs.last().is_none_or(|pack| pack.end + stored.len() as u64 > PACK);
-            if full {
+            let length = stored.len() as u64;
+            if state.unlooked < length {
+                self.look_at_space(length)?;
+                state.unlooked = length.max(LOOK);
+            }
+            state.unlooked -= length;
+            let is_full = |pack: &OpenPack| pack.end + length > PACK || pack.objects > PACK_OBJECTS;
+            if state.packs.last().is_none_or(is_full) {
                 let pack = self.new_pack()?;
                 state.packs.push(pack);
             }
@@ -226,7 +243,8 @@ impl Writer {
             let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
             let frame =
                 Frame { offset: pack.end as u32, stored: stored.len() as u32, raw: raw as u32, encoding };
-            pack.end += stored.len() as u64;
+            pack.end += length;
+            pack.objects += objects.len();
             pack.frames.push(FrameTable { frame, objects: objects.clone() });
             (number, pack.file.clone(), frame)
         };
@@ -240,13 +258,31 @@ impl Writer {
         Ok(())
     }
 
+    /// Refuses to write `length` bytes, and what is not looked at after them, when too
+    /// little would stay free.
+    fn look_at_space(&self, length: u64) -> Result<()> {
+        let floor = self.floor.load(Ordering::Relaxed);
+        if floor == 0 {
+            return Ok(());
+        }
+        let free = self.store.dir.free_space()?;
+        if free >= floor.saturating_add(length.max(LOOK)) {
+            return Ok(());
+        }
+        let (free, floor) = (crate::disk::size_text(free), crate::disk::size_text(floor));
+        let at = crate::error::show(self.store.path());
+        Err(Error::new(Kind::NoSpace, format!("only {free} are free at {at}, and {floor} are to stay free"))
+            .hint("`snapback gc` frees space without needing any; `min-free` in the user's configuration sets the limit"))
+    }
+
     fn new_pack(&self) -> Result<OpenPack> {
         let (disk, tmp) = (&self.store.disk, &self.store.tmp);
         loop {
             let name = super::random_hex(8)?.into_bytes();
             let file = disk.create_file(tmp, &name, 0o400)?;
             // A cleaner may have come between making it and holding it.
-            if !flock(&file, FlockOperation::NonBlockingLockExclusive)? || file.stat()?.st_nlink == 0 {
+            let held = flock(&file, file.path(), FlockOperation::NonBlockingLockExclusive)?;
+            if !held || file.stat()?.st_nlink == 0 {
                 continue;
             }
             if self.scratch {
@@ -254,7 +290,7 @@ impl Writer {
             }
             disk.write_all(&file, 0, HEAD)?;
             let end = HEAD.len() as u64;
-            return Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new() });
+            return Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 });
         }
     }
 

@@ -5,6 +5,7 @@ use super::zeros;
 use crate::error::{Error, Result};
 use crate::object::{Key, ObjectKind};
 use crate::store::Source;
+use std::ops::Range;
 
 /// A piece of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,30 +35,60 @@ pub type EachPiece<'a> = &'a mut dyn FnMut(u64, Piece<'_>) -> Result<()>;
 /// # Errors
 /// `NotFound` and `Corrupt` when it is not whole; what `each` returns.
 pub fn load(source: &(impl Source + ?Sized), key: &Key, size: u64, each: EachPiece<'_>) -> Result<()> {
+    load_range(source, key, size, 0..size, each)
+}
+
+/// Like [`load`] for the part `range` of the content. Blocks that it only touches are
+/// read and checked whole.
+///
+/// # Errors
+/// As [`load`] has them.
+pub fn load_range(
+    source: &(impl Source + ?Sized),
+    key: &Key,
+    size: u64,
+    range: Range<u64>,
+    each: EachPiece<'_>,
+) -> Result<()> {
     let level = top_level(size);
     let kind = if level == 0 { ObjectKind::Blob } else { ObjectKind::List };
     if key.kind() != kind {
         return Err(Error::corrupt(format!("{key} cannot be content of {size} bytes")));
     }
-    walk(source, key, level, (0, size), each)
+    let wanted = range.start.min(size)..range.end.min(size);
+    walk(source, key, level, 0..size, &wanted, each)
 }
 
+/// Goes through the part of the content that `part` is; `key` is its blob or list.
 fn walk(
     source: &(impl Source + ?Sized),
     key: &Key,
     level: u8,
-    (start, length): (u64, u64),
+    part: Range<u64>,
+    wanted: &Range<u64>,
     each: EachPiece<'_>,
 ) -> Result<()> {
+    let (from, to) = (part.start.max(wanted.start), part.end.min(wanted.end));
+    let length = part.end - part.start;
+    // Empty content is still an object that must be there.
+    if from >= to && length > 0 {
+        return Ok(());
+    }
     if length == span(level + 1) && *key == zeros::key(level) {
-        return each(start, Piece::Zeros(length));
+        return each(from, Piece::Zeros(to - from));
     }
     if level == 0 {
-        return source.view(key, &mut |bytes| match bytes.len() as u64 == length {
-            true if length > 0 && zeros::is_zero(bytes) => each(start, Piece::Zeros(length)),
-            true if length > 0 => each(start, Piece::Bytes(bytes)),
-            true => Ok(()),
-            false => Err(Error::corrupt(format!("{key} has {} bytes instead of {length}", bytes.len()))),
+        return source.view(key, &mut |bytes| {
+            if bytes.len() as u64 != length {
+                let count = bytes.len();
+                return Err(Error::corrupt(format!("{key} has {count} bytes instead of {length}")));
+            }
+            let bytes = &bytes[(from - part.start) as usize..(to - part.start) as usize];
+            match bytes {
+                [] => Ok(()),
+                _ if zeros::is_zero(bytes) => each(from, Piece::Zeros(to - from)),
+                _ => each(from, Piece::Bytes(bytes)),
+            }
         });
     }
     let mut list = None;
@@ -66,7 +97,10 @@ fn walk(
         Ok(())
     })?;
     let Some(list) = list else { return Err(Error::corrupt(format!("{key} was not shown"))) };
-    list.parts().try_for_each(|(at, length, key)| walk(source, &key, level - 1, (start + at, length), each))
+    list.parts().try_for_each(|(at, length, key)| {
+        let start = part.start + at;
+        walk(source, &key, level - 1, start..start + length, wanted, each)
+    })
 }
 
 /// The content `key` of `size` bytes as one buffer, when it has at most `limit` bytes.

@@ -12,10 +12,12 @@
 //! not trusted.
 
 mod build;
+mod compare;
 mod list;
 mod load;
 pub(super) mod zeros;
 
 pub use build::{store_bytes, store_file};
+pub use compare::{EachRange, differing};
 pub use list::{List, children};
-pub use load::{Piece, load, pieces, read_all};
+pub use load::{EachPiece, Piece, load, load_range, pieces, read_all};

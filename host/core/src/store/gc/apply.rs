@@ -30,7 +30,7 @@ impl Plan {
         let done =
             clean(store, &self.remove, self.rewrite, &self.live, self.sweep, &mut freed, cancel, report);
         report.end();
-        store.refresh()?;
+        store.look_again();
         store.upkeep();
         done.map(|()| freed)
     }

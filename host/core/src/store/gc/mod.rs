@@ -101,7 +101,7 @@ impl Pack {
 /// # Errors
 /// `Cancelled`, and what kept the packs from being looked at.
 pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Result<Plan> {
-    store.refresh()?;
+    store.look_again();
     let mut reached = Reached::default();
     for root in roots {
         reached.walk(store, root, cancel)?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::store::content::{Piece, load, pieces, store_file};
+use crate::store::content::{Piece, differing, load, load_range, pieces, store_file};
 
 fn loaded(source: &dyn Source, key: &Key, size: u64) -> (Vec<u8>, u64) {
     let (mut out, mut zeros) = (Vec::new(), 0);
@@ -147,4 +147,94 @@ fn runs_of_zeros_inside_a_block_are_found() {
     // What is left of a grain is no hole.
     assert_eq!(found, [(0, 4096, false), (4096, 8192, true), (12_288, 4196, false)]);
     assert_eq!(pieces(&[], 4096).count(), 0);
+}
+
+#[test]
+fn a_part_of_content_is_that_part() {
+    let scratch = Scratch::new("range");
+    let store = scratch.store();
+    let mut bytes = noise(5, 9_000_000);
+    bytes[3_000_000..4_000_000].fill(0);
+    let writer = store.writer().unwrap();
+    let (key, size) = store_bytes(&mut writer.lane(), &bytes[..], &Cancel::default()).unwrap();
+    let (empty, _) = store_bytes(&mut writer.lane(), &[][..], &Cancel::default()).unwrap();
+    writer.seal().unwrap();
+    let part = |key, size, range| {
+        let mut out = Vec::new();
+        load_range(&*store, key, size, range, &mut |_, piece| {
+            match piece {
+                Piece::Bytes(bytes) => out.extend_from_slice(bytes),
+                Piece::Zeros(n) => out.resize(out.len() + n as usize, 0),
+            }
+            Ok(())
+        })
+        .unwrap();
+        out
+    };
+    for range in
+        [0..1, 65_535..65_537, 2_999_999..3_500_000, 8_999_990..size, 0..size, 5..5, 8_388_607..8_388_609]
+    {
+        assert_eq!(
+            part(&key, size, range.clone()),
+            bytes[range.start as usize..range.end as usize],
+            "{range:?}"
+        );
+    }
+    assert_eq!(part(&key, size, size - 3..size + 100), bytes[size as usize - 3..]);
+    assert!(part(&key, size, size + 1..size + 9).is_empty() && part(&empty, 0, 0..9).is_empty());
+}
+
+#[test]
+fn differences_are_found_without_reading_what_is_shared() {
+    struct Counting<'a>(&'a Store, std::sync::atomic::AtomicU64);
+    impl Source for Counting<'_> {
+        fn read(&self, key: &Key) -> Result<Vec<u8>> {
+            assert_eq!(key.kind(), ObjectKind::List, "no block is read");
+            self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.0.read(key)
+        }
+    }
+    let scratch = Scratch::new("differing");
+    let store = scratch.store();
+    let block = BLOCK as u64;
+    let old = noise(1, 600 * BLOCK + 5);
+    let changed = |at: &[u64]| {
+        let mut new = old.clone();
+        at.iter().for_each(|&at| new[at as usize] ^= 1);
+        new
+    };
+    let cases: Vec<(Vec<u8>, Vec<(u64, u64)>, u64)> = vec![
+        (old.clone(), vec![], 0),
+        (changed(&[300 * block + 9]), vec![(300 * block, block)], 4),
+        (changed(&[0, 600 * block]), vec![(0, block), (600 * block, 5)], 6),
+        (old[..10].to_vec(), vec![(0, 10)], 20),
+        (old[..300 * BLOCK].to_vec(), vec![], 20),
+        (old[..300 * BLOCK + 1].to_vec(), vec![(300 * block, 1)], 20),
+        ([&old[..], &[1; 70_000]].concat(), vec![(600 * block, block), (601 * block, 70_005 - block)], 20),
+        (vec![], vec![], 20),
+    ];
+    let writer = store.writer().unwrap();
+    let keep = |bytes: &[u8]| store_bytes(&mut writer.lane(), bytes, &Cancel::default()).unwrap();
+    let (old_key, old_size) = keep(&old);
+    let keys: Vec<_> = cases.iter().map(|case| keep(&case.0)).collect();
+    writer.seal().unwrap();
+    for ((_, expected, reads), (key, size)) in cases.iter().zip(&keys) {
+        let source = Counting(&store, 0.into());
+        let mut found = Vec::new();
+        differing(&source, (&old_key, old_size), (key, *size), &mut |at, n| {
+            found.push((at, n));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, *expected);
+        assert!(source.1.into_inner() <= *reads);
+    }
+    // From little to much: all that is new is told.
+    let mut sum = 0;
+    let count = &mut |_, n| {
+        sum += n;
+        Ok(())
+    };
+    differing(&*store, (&keys[3].0, 10), (&old_key, old_size), count).unwrap();
+    assert_eq!(sum, old_size);
 }

@@ -77,3 +77,19 @@ fn one_holds_the_lock_and_a_replaced_file_is_noticed() {
     drop(second);
     assert_eq!(waiter.join().unwrap(), (true, 1));
 }
+
+#[test]
+fn many_may_make_the_store_at_once() {
+    let scratch = Scratch::new("together");
+    let path = scratch.0.join("store");
+    let ids: BTreeSet<String> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| Store::open_or_create(&path, Disk::default()).unwrap().id().unwrap()))
+            .collect();
+        jobs.into_iter().map(|job| job.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len(), 1);
+    let file = scratch.0.join("file");
+    std::fs::write(&file, "mine").unwrap();
+    assert!(Store::open_or_create(&file, Disk::default()).is_err());
+}

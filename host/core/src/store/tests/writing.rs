@@ -119,3 +119,31 @@ fn what_a_killed_writer_left_goes_but_not_what_is_being_written() {
     first.seal().unwrap();
     assert!(scratch.reopen().contains(&Key::of(ObjectKind::Blob, &noise(1, 1_000_000))).unwrap());
 }
+
+#[test]
+fn a_floor_of_free_space_is_kept() {
+    let scratch = Scratch::new("floor");
+    let store = scratch.store();
+    let writer = store.writer().unwrap();
+    writer.keep_free(store.dir().free_space().unwrap() + 1);
+    let said = writer.lane().put(ObjectKind::Blob, &noise(1, 300_000)).unwrap_err();
+    assert!(said.kind() == Kind::NoSpace && said.message().contains("are to stay free"), "{said}");
+    assert_eq!(writer.seal().unwrap_err().kind(), Kind::NoSpace);
+    drop(writer);
+    assert!(scratch.names("packs").is_empty() && scratch.names("tmp").is_empty());
+}
+
+#[test]
+fn who_takes_the_lock_sees_what_others_removed() {
+    let scratch = Scratch::new("others");
+    let store = scratch.store();
+    let (root, _) = snapshot(&store, &[("a", noise(1, 100_000))]).unwrap();
+    assert!(store.contains(&root).unwrap());
+    // Another process cleans while this one waits for the lock.
+    let other = scratch.reopen();
+    let plan = gc::plan(&other, &[], gc::Sweep::Worthwhile, &Cancel::default()).unwrap();
+    plan.apply(&other, &Cancel::default(), &Silent).unwrap();
+    let _lock = store.lock(&mut || {}).unwrap();
+    let (again, added) = snapshot(&store, &[("a", noise(1, 100_000))]).unwrap();
+    assert!(added > 100_000 && again == root && is_whole(&scratch.reopen(), &root));
+}
