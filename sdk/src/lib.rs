@@ -119,12 +119,20 @@ impl<T: Backend> bindings::exports::snapback::plugin::backend::Guest for Adapter
     }
 
     fn snapshot(target: &Target, previous: Vec<Part>) -> Result<Vec<Part>> {
+        speak_before_giving_up();
         T::snapshot(target, previous)
     }
 
     fn restore(target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()> {
+        speak_before_giving_up();
         T::restore(target, parts, current)
     }
+}
+
+/// The host makes an error of what a panic says; without this it would only know that
+/// there was one.
+fn speak_before_giving_up() {
+    std::panic::set_hook(Box::new(|panic| report::log("panic", &panic.to_string())));
 }
 
 /// Makes a type that implements [`Backend`] the component's backend. Built for another

@@ -11,7 +11,12 @@ const ROOMS: [&str; 5] = ["host", "plugins", "sdk", "tests", "wit"];
 
 /// Where code that the compiler cannot check may stand: where a compiled component is
 /// opened, a file is mapped, and where guests meet the border.
-const UNSAFE: [&str; 3] = ["host/runtime/src/artifact.rs", "sdk/src/bindings.rs", "sdk/src/lib.rs"];
+const UNSAFE: [&str; 4] = [
+    "host/runtime/src/artifact/mod.rs",
+    "host/runtime/src/abi/v0_1/mod.rs",
+    "sdk/src/bindings.rs",
+    "sdk/src/lib.rs",
+];
 
 /// Who may print: the command line, tools, and the tests' word about a skip.
 const PRINTS: [&str; 4] = ["host/cli/src/", "plugins/build/src/main.rs", "tests/", "host/runtime/examples/"];

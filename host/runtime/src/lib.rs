@@ -1,1 +1,21 @@
-//! placeholder
+//! snapback's runtime: backends are WebAssembly components, and this runs them.
+//!
+//! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
+//! (where components are), `manifest` (what one says about itself), `grant` (what one may
+//! reach), `component` (one call), `abi` (the host's side of `wit/`), `registry` (all of it
+//! together). Knows objects and trees, not history; never prints; reads no environment.
+
+mod abi;
+mod artifact;
+mod builtin;
+mod component;
+mod discover;
+mod engine;
+pub mod grant;
+pub mod manifest;
+mod registry;
+#[cfg(test)]
+mod testing;
+
+pub use manifest::Manifest;
+pub use registry::{Info, Registry, Setup, Status, builtin_names};

@@ -29,7 +29,7 @@ fn every_component_is_that_of_its_sources() {
 #[test]
 fn the_tree_imports_what_it_needs_and_no_wasi() {
     let imports = imports("tree");
-    let expected = ["types", "store", "tree"].map(|name| format!("snapback:plugin/{name}@0.1.0"));
+    let expected = ["types", "store", "report", "tree"].map(|name| format!("snapback:plugin/{name}@0.1.0"));
     for import in &imports {
         assert!(expected.contains(import), "{import}");
     }

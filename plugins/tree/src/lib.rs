@@ -40,9 +40,7 @@ fn open(target: &Target) -> Result<Directory> {
         options.pass(target, key);
     }
     if flag(target, "skip-regenerable")? {
-        for rule in regenerable::RULES {
-            options.push("regenerable", *rule);
-        }
+        options.push("regenerable", regenerable::RULES);
     }
     Directory::open(target, PATH, options.as_slice())
 }

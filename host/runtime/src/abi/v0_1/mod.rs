@@ -1,0 +1,160 @@
+//! Version 0.1 of the contract.
+
+mod error;
+mod report;
+mod store;
+mod tree;
+mod types;
+
+pub use store::{Draft, Object};
+pub use tree::Directory;
+pub use types::Target;
+
+use crate::component::State;
+use bindings::exports::snapback::plugin::backend;
+use snapback_core::backend::Part;
+use snapback_core::error::{Error, Kind, Result};
+use wasmtime::Store;
+use wasmtime::component::{HasSelf, Instance, Linker, Resource};
+
+pub use bindings::{BackendHost, BackendHostPre};
+
+/// The interface that makes a component a backend.
+const BACKEND: &str = "snapback:plugin/backend@0.1.0";
+
+/// What every component may import.
+const BASIC: &[&str] = &["types", "store", "report"];
+
+pub(crate) mod bindings {
+    #![allow(unsafe_code, reason = "generated: each function's type was checked when it was looked up")]
+    #![allow(missing_docs, clippy::all, reason = "generated")]
+
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        inline: "
+            package snapback:host;
+            world backend-host {
+                include snapback:plugin/tree-plugin@0.1.0;
+            }
+        ",
+        imports: {
+            "snapback:plugin/tree.[static]directory.open": async | trappable,
+            "snapback:plugin/tree.[method]directory.capture": async | trappable,
+            "snapback:plugin/tree.[method]directory.restore": async | trappable,
+            default: trappable,
+        },
+        exports: { default: async },
+        trappable_error_type: { "snapback:plugin/types.error" => snapback_core::Error },
+        with: {
+            "snapback:plugin/types.target": crate::abi::v0_1::Target,
+            "snapback:plugin/store.object": crate::abi::v0_1::Object,
+            "snapback:plugin/store.draft": crate::abi::v0_1::Draft,
+            "snapback:plugin/report.task": crate::abi::v0_1::report::Task,
+            "snapback:plugin/tree.directory": crate::abi::v0_1::Directory,
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+        },
+    });
+}
+
+/// Refuses a component that imports more than what all may and what `granted` names.
+///
+/// # Errors
+/// `Denied`, naming what it asks for.
+pub fn check_imports(name: &str, imports: &[String], granted: &[&str]) -> Result<()> {
+    let missing = asked(imports)
+        .into_iter()
+        .find(|asked| !granted.contains(&asked.as_str()) && !asked.starts_with("wasi:"));
+    match missing {
+        None => Ok(()),
+        Some(asked) => {
+            Err(Error::new(Kind::Denied, format!("`{name}` asks for `{asked}`, which was not granted to it"))
+                .hint("only the backends inside the program have it"))
+        }
+    }
+}
+
+/// The interfaces among `imports` that are a request for something: not those that all
+/// have, nor the streams that content goes through.
+pub fn asked(imports: &[String]) -> Vec<String> {
+    let mut asked = Vec::new();
+    for import in imports {
+        let name = import.split('@').next().unwrap_or(import);
+        match name.strip_prefix("snapback:plugin/") {
+            Some(ours) if BASIC.contains(&ours) => {}
+            Some(ours) => asked.push(ours.to_owned()),
+            None if name.starts_with("wasi:io/") => {}
+            None => asked.push(crate::manifest::shorten(name)),
+        }
+    }
+    asked
+}
+
+/// Puts what a component may import into `linker`. WASI is there for whoever imports it,
+/// and empty.
+pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtime::Result<()> {
+    use bindings::snapback::plugin as host;
+    type Own = HasSelf<State>;
+    host::types::add_to_linker::<_, Own>(linker, State::reached)?;
+    host::store::add_to_linker::<_, Own>(linker, State::reached)?;
+    host::report::add_to_linker::<_, Own>(linker, State::reached)?;
+    if granted.contains(&"tree") {
+        host::tree::add_to_linker::<_, Own>(linker, State::reached)?;
+    }
+    if wasi {
+        wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    }
+    Ok(())
+}
+
+/// Calls `manifest` of an instance that is linked with nothing.
+pub async fn manifest(store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<String> {
+    let none = || wasmtime::format_err!("it has no manifest");
+    let backend = instance.get_export_index(&mut *store, None, BACKEND).ok_or_else(none)?;
+    let manifest = instance.get_export_index(&mut *store, Some(&backend), "manifest").ok_or_else(none)?;
+    let manifest = instance.get_typed_func::<(), (String,)>(&mut *store, manifest)?;
+    Ok(manifest.call_async(store, ()).await?.0)
+}
+
+/// Calls `snapshot`.
+pub async fn snapshot(
+    store: &mut Store<State>,
+    instance: &BackendHost,
+    previous: &[Part],
+) -> wasmtime::Result<Result<Vec<Part>>> {
+    let target = lend_target(store)?;
+    let previous = lend(store, previous)?;
+    let parts = instance.snapback_plugin_backend().call_snapshot(&mut *store, target, &previous).await?;
+    let table = &mut store.data_mut().table;
+    Ok(match parts {
+        Ok(parts) => Ok(parts
+            .into_iter()
+            .map(|part| Ok(Part { name: part.name, content: table.delete(part.content)?.key() }))
+            .collect::<wasmtime::Result<_>>()?),
+        Err(error) => Err(error.into()),
+    })
+}
+
+/// Calls `restore`.
+pub async fn restore(
+    store: &mut Store<State>,
+    instance: &BackendHost,
+    parts: &[Part],
+    current: &[Part],
+) -> wasmtime::Result<Result<()>> {
+    let target = lend_target(store)?;
+    let (parts, current) = (lend(store, parts)?, lend(store, current)?);
+    let done = instance.snapback_plugin_backend().call_restore(&mut *store, target, &parts, &current).await?;
+    Ok(done.map_err(Error::from))
+}
+
+fn lend_target(store: &mut Store<State>) -> wasmtime::Result<Resource<Target>> {
+    Ok(store.data_mut().table.push(Target)?)
+}
+
+fn lend(store: &mut Store<State>, parts: &[Part]) -> wasmtime::Result<Vec<backend::Part>> {
+    let table = &mut store.data_mut().table;
+    let mut lend = |part: &Part| {
+        Ok(backend::Part { name: part.name.clone(), content: table.push(Object::new(part.content))? })
+    };
+    parts.iter().map(&mut lend).collect()
+}

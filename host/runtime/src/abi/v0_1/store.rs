@@ -1,0 +1,187 @@
+//! `store`: content that a component stores and reads, as streams.
+//!
+//! A component holds handles, never names. What it stores is opaque, whatever its
+//! bytes are; what the host captured it can pass on but not read.
+
+use super::bindings::snapback::plugin::store;
+use crate::component::State;
+use bytes::Bytes;
+use snapback_core::backend::Call;
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::object::{Key, ObjectKind};
+use snapback_core::store::Source;
+use snapback_core::store::opaque::{self, Opaque, Piece};
+use std::sync::{Arc, Mutex, PoisonError};
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+/// Bytes that may be written at once.
+const ROOM: usize = 256 * 1024;
+
+/// Content at rest.
+#[derive(Clone, Copy)]
+pub struct Object(Key);
+
+impl Object {
+    /// The object `key`, which the component was given or made.
+    pub fn new(key: Key) -> Self {
+        Self(key)
+    }
+
+    /// Its name, which the component never learns.
+    pub fn key(&self) -> Key {
+        self.0
+    }
+}
+
+/// Content being written.
+pub struct Draft {
+    content: Shared,
+    taken: bool,
+}
+
+/// The content itself: of the draft and of its body; gone when it is sealed.
+type Shared = Arc<Mutex<Option<opaque::Draft>>>;
+
+/// Where the objects of a call are read from: what it wrote itself is not sealed yet.
+fn read(call: &Call, key: &Key) -> Result<Vec<u8>> {
+    match &call.writer {
+        Some(writer) => Source::read(&**writer, key),
+        None => Source::read(&*call.store, key),
+    }
+}
+
+impl store::Host for State {}
+
+impl store::HostObject for State {
+    fn size(&mut self, object: Resource<Object>) -> wasmtime::Result<u64> {
+        let key = self.table.get(&object)?.0;
+        if key.kind() != ObjectKind::Opaque {
+            return Ok(0);
+        }
+        Ok(Opaque::decode(&read(self.call()?, &key)?)?.size)
+    }
+
+    fn read(&mut self, object: Resource<Object>) -> Result<Resource<DynInputStream>> {
+        let key = self.table.get(&object).map_err(stale)?.0;
+        if key.kind() != ObjectKind::Opaque {
+            return Err(Error::new(Kind::Incompatible, "it was captured by the host, which alone reads it"));
+        }
+        let call = self.call()?.clone();
+        let pieces = Opaque::decode(&read(&call, &key)?)?.pieces.into_iter();
+        let stream: DynInputStream = Box::new(Content { call, pieces, pending: Bytes::new() });
+        self.table.push(stream).map_err(stale)
+    }
+
+    fn same(&mut self, object: Resource<Object>, other: Resource<Object>) -> wasmtime::Result<bool> {
+        Ok(self.table.get(&object)?.0 == self.table.get(&other)?.0)
+    }
+
+    fn drop(&mut self, object: Resource<Object>) -> wasmtime::Result<()> {
+        self.table.delete(object)?;
+        Ok(())
+    }
+}
+
+impl store::HostDraft for State {
+    fn new(&mut self) -> wasmtime::Result<Resource<Draft>> {
+        let writer = self.call()?.writer.clone();
+        let content = Arc::new(Mutex::new(writer.map(opaque::Draft::new)));
+        Ok(self.table.push(Draft { content, taken: false })?)
+    }
+
+    fn body(&mut self, draft: Resource<Draft>) -> Result<Resource<DynOutputStream>> {
+        let draft = self.table.get_mut(&draft).map_err(stale)?;
+        if draft.content.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return Err(nothing_stored());
+        }
+        if std::mem::replace(&mut draft.taken, true) {
+            return Err(Error::new(Kind::Invalid, "the body of a draft can be taken once"));
+        }
+        let stream: DynOutputStream = Box::new(Body { content: draft.content.clone() });
+        self.table.push(stream).map_err(stale)
+    }
+
+    fn finish(&mut self, draft: Resource<Draft>) -> Result<Resource<Object>> {
+        let draft = self.table.delete(draft).map_err(stale)?;
+        let content = draft.content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let key = content.ok_or_else(nothing_stored)?.finish()?;
+        self.table.push(Object(key)).map_err(stale)
+    }
+
+    fn drop(&mut self, draft: Resource<Draft>) -> wasmtime::Result<()> {
+        self.table.delete(draft)?;
+        Ok(())
+    }
+}
+
+fn nothing_stored() -> Error {
+    Error::new(Kind::Invalid, "a restore stores nothing")
+}
+
+fn stale(error: wasmtime::component::ResourceTableError) -> Error {
+    Error::new(Kind::Other, format!("a handle cannot be used: {error}"))
+}
+
+/// A component's content being read, each piece checked against its hash.
+struct Content {
+    call: Call,
+    pieces: std::vec::IntoIter<Piece>,
+    pending: Bytes,
+}
+
+impl InputStream for Content {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        while self.pending.is_empty() {
+            let piece = self.pieces.next().ok_or(StreamError::Closed)?;
+            let bytes =
+                self.call.cancel.check().and_then(|()| read(&self.call, &piece.key)).map_err(failed)?;
+            if bytes.len() as u64 != piece.len {
+                return Err(failed(Error::corrupt(
+                    "a piece of stored content has another length than it should",
+                )));
+            }
+            self.pending = bytes.into();
+        }
+        Ok(self.pending.split_to(size.min(self.pending.len())))
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Content {
+    async fn ready(&mut self) {}
+}
+
+/// Where the bytes of a draft go.
+struct Body {
+    content: Shared,
+}
+
+impl OutputStream for Body {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
+        content.as_mut().ok_or(StreamError::Closed)?.write(&bytes).map_err(failed)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        match *self.content.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(_) => Ok(ROOM),
+            None => Err(StreamError::Closed),
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Body {
+    async fn ready(&mut self) {}
+}
+
+fn failed(error: Error) -> StreamError {
+    StreamError::LastOperationFailed(error.into())
+}

@@ -1,0 +1,106 @@
+//! `tree`: directories, which core captures and restores.
+
+use super::bindings::snapback::plugin::tree;
+use super::{Object, Target};
+use crate::component::State;
+use crate::grant::inside;
+use crate::manifest::{Access, Kind};
+use snapback_core::backend::Call;
+use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use snapback_core::object::{Key, ObjectKind};
+use snapback_core::tree as core;
+use std::sync::Arc;
+use wasmtime::component::Resource;
+
+/// A directory that was granted, open.
+pub struct Directory {
+    inner: Arc<core::Directory>,
+    access: Access,
+}
+
+impl tree::Host for State {}
+
+impl tree::HostDirectory for State {
+    async fn open(
+        &mut self,
+        _: Resource<Target>,
+        key: String,
+        options: Vec<(String, String)>,
+    ) -> Result<Resource<Directory>> {
+        let (value, access) = self.grants.open(&key, Kind::Dir)?;
+        let (value, root) = (value.to_owned(), self.call()?.root.clone());
+        let options = core::Options::parse(&options)?;
+        let inner = bulk(move || {
+            let place = inside::resolve(&root, &key, &value)?;
+            let directory = core::Directory::open(&root, &key, &value, &options)?;
+            inside::still(&place, directory.id(), &key)?;
+            Ok(directory)
+        });
+        let directory = Directory { inner: Arc::new(inner.await?), access };
+        self.table.push(directory).map_err(stale)
+    }
+
+    async fn capture(
+        &mut self,
+        directory: Resource<Directory>,
+        previous: Option<Resource<Object>>,
+    ) -> Result<Resource<Object>> {
+        let (directory, _, call) = self.directory(&directory)?;
+        let previous = previous.map(|object| self.root(&object)).transpose()?;
+        let key = bulk(move || core::capture(&directory, &call, previous.as_ref())).await?;
+        self.table.push(Object::new(key)).map_err(stale)
+    }
+
+    async fn restore(
+        &mut self,
+        directory: Resource<Directory>,
+        stored: Resource<Object>,
+        current: Resource<Object>,
+    ) -> Result<()> {
+        let (directory, access, call) = self.directory(&directory)?;
+        if access != Access::Write {
+            let message = format!("the setting `{}` allows reading only", directory.setting());
+            return Err(Error::new(ErrorKind::Denied, message));
+        }
+        let (stored, current) = (self.root(&stored)?, self.root(&current)?);
+        // core::restore comes with the next merge.
+        let _ = (call, stored, current);
+        Err(Error::new(ErrorKind::Other, "directories cannot be restored yet"))
+    }
+
+    fn drop(&mut self, directory: Resource<Directory>) -> wasmtime::Result<()> {
+        self.table.delete(directory)?;
+        Ok(())
+    }
+}
+
+impl State {
+    fn directory(&self, directory: &Resource<Directory>) -> Result<(Arc<core::Directory>, Access, Call)> {
+        let directory = self.table.get(directory).map_err(stale)?;
+        Ok((directory.inner.clone(), directory.access, self.call()?.clone()))
+    }
+
+    /// The key of a captured directory.
+    fn root(&self, object: &Resource<Object>) -> Result<Key> {
+        let key = self.table.get(object).map_err(stale)?.key();
+        if key.kind() != ObjectKind::Root {
+            return Err(Error::new(ErrorKind::Incompatible, "it is not a captured directory"));
+        }
+        Ok(key)
+    }
+}
+
+fn stale(error: wasmtime::component::ResourceTableError) -> Error {
+    Error::new(ErrorKind::Other, format!("a handle cannot be used: {error}"))
+}
+
+/// Does bulk work on a thread of its own, so that this one can go on waiting for others.
+async fn bulk<R: Send + 'static>(work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Error::new(ErrorKind::Cancelled, "stopped as asked")),
+        },
+    }
+}

@@ -1,0 +1,24 @@
+//! The components that come inside the program.
+//!
+//! They are components like any other. What is known about them without reading them
+//! is checked by a test: the manifest is the one inside, the imports are the ones inside.
+
+/// A component that comes inside the program.
+pub struct Builtin {
+    /// The backend's name.
+    pub name: &'static str,
+    /// The component.
+    pub component: &'static [u8],
+    /// What its `manifest` returns.
+    pub manifest: &'static str,
+    /// The interfaces beyond `types`, `store` and `report` that it imports, and gets.
+    pub interfaces: &'static [&'static str],
+}
+
+/// All of them.
+pub const ALL: &[Builtin] = &[Builtin {
+    name: "tree",
+    component: include_bytes!("../../../plugins/tree/tree.wasm"),
+    manifest: include_str!("../../../plugins/tree/manifest.toml"),
+    interfaces: &["tree"],
+}];

@@ -1,0 +1,29 @@
+//! What went wrong in a component, as an error that names it.
+
+use super::state::State;
+use super::watch::Silent;
+use snapback_core::error::{Error, Kind};
+use wasmtime::Trap;
+
+/// The error for a call of the backend `name` that did not return.
+pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Error {
+    // What the host itself raised, such as that the user asked to stop.
+    if let Some(ours) = error.downcast_ref::<Error>() {
+        return ours.clone();
+    }
+    let how = if let Some(silent) = error.downcast_ref::<Silent>() {
+        silent.to_string()
+    } else if state.memory.refused {
+        format!("needs more than the {} of memory that it may have", state.memory.limit())
+    } else {
+        match (error.downcast_ref::<Trap>(), state.told.last_words()) {
+            (_, Some(words)) => format!("gave up: {words}"),
+            (Some(Trap::StackOverflow), _) => "ran out of stack".into(),
+            (Some(Trap::UnreachableCodeReached), _) => "gave up".into(),
+            (Some(trap), _) => format!("failed: {}", trap.to_string().trim_start_matches("wasm trap: ")),
+            (None, _) => format!("failed: {error:#}"),
+        }
+    };
+    Error::new(Kind::Other, format!("the backend `{name}` {how}"))
+        .hint("this is a fault of the backend; other targets are not concerned")
+}

@@ -1,0 +1,103 @@
+//! What one call of a component has: what it was lent, what it used, what it said.
+//!
+//! It lives as long as the call. Every call of the host by the component passes
+//! `State::reached`, so that silence can be told from work.
+
+use super::told::Told;
+use super::watch::Watch;
+use crate::grant::{Grants, Limits};
+use snapback_core::backend::Call;
+use snapback_core::error::{Error, Kind, Result};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// Handles that a component may hold at once.
+const MAX_HANDLES: usize = 100_000;
+/// Elements that the tables of a component may have.
+const MAX_TABLE: usize = 1_000_000;
+
+/// The data of one call.
+pub struct State {
+    /// What the component was lent; nothing while it describes itself.
+    call: Option<Call>,
+    /// What it may reach.
+    pub grants: Grants,
+    /// What it holds.
+    pub table: ResourceTable,
+    /// What it said.
+    pub told: Told,
+    pub(super) watch: Watch,
+    pub(super) memory: Memory,
+    /// Empty: no directory, no address, no variable. Made when it is first asked for.
+    wasi: Option<WasiCtx>,
+}
+
+impl State {
+    pub(super) fn new(call: Option<Call>, grants: Grants) -> Self {
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
+        let limits = grants.limits;
+        let told = Told::new(call.as_ref(), limits.messages);
+        Self {
+            watch: Watch::new(limits.silence, call.as_ref().map(|call| call.cancel.clone())),
+            memory: Memory { limits, used: 0, refused: false },
+            call,
+            grants,
+            table,
+            told,
+            wasi: None,
+        }
+    }
+
+    /// The call at hand.
+    ///
+    /// # Errors
+    /// `Denied` when there is none.
+    pub fn call(&self) -> Result<&Call> {
+        self.call.as_ref().ok_or_else(|| Error::new(Kind::Denied, "nothing can be reached outside a call"))
+    }
+
+    /// The component called the host.
+    pub fn reached(&mut self) -> &mut Self {
+        self.watch.reached();
+        self
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.watch.reached();
+        let ctx = self.wasi.get_or_insert_with(|| WasiCtx::builder().build());
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+/// Counts memory over all memories of the component, and refuses more than the limit.
+pub(super) struct Memory {
+    limits: Limits,
+    used: usize,
+    pub(super) refused: bool,
+}
+
+impl Memory {
+    /// The limit in words.
+    pub(super) fn limit(&self) -> String {
+        format!("{} MiB", self.limits.memory >> 20)
+    }
+}
+
+impl wasmtime::ResourceLimiter for Memory {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let used = self.used.saturating_add(desired.saturating_sub(current));
+        if used > self.limits.memory {
+            self.refused = true;
+            return Ok(false);
+        }
+        self.used = used;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE)
+    }
+}

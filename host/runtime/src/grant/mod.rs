@@ -1,0 +1,188 @@
+//! What a component may reach in one call.
+//!
+//! One pure function: effective = what the manifest asks for ∩ what was given. A
+//! component that asks for nothing gets nothing; a value that nobody asked for opens
+//! nothing. Consent to what lies outside the project comes on top, at the moment of use.
+
+pub mod inside;
+mod value;
+
+pub use value::check_value;
+
+use crate::manifest::{Access, Kind, Manifest};
+use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a component may reach in one call, and how much it may use.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// What was given for each setting, else the default.
+    values: BTreeMap<String, Value>,
+    /// Limits of the call.
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Value {
+    kind: Kind,
+    access: Access,
+    text: String,
+}
+
+/// How much a component may use in one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory. A compiled Python needs tens of megabytes; more than this is a leak.
+    pub memory: usize,
+    /// Time without a call of the host, after which it is taken for a loop.
+    pub silence: Duration,
+    /// Messages, omissions and refusals that are passed on one by one; the rest is counted.
+    pub messages: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: 512 * 1024 * 1024, silence: Duration::from_secs(30), messages: 10_000 }
+    }
+}
+
+/// What `manifest` asks for, met by `given`.
+///
+/// # Errors
+/// `Invalid` when a value is not of its kind, or one that is required is not there.
+pub fn effective(manifest: &Manifest, given: &BTreeMap<String, String>, limits: Limits) -> Result<Grants> {
+    let mut values = BTreeMap::new();
+    for setting in &manifest.settings {
+        let Some(value) = given.get(&setting.key).or(setting.default.as_ref()) else {
+            if setting.required {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!("the setting `{}` is missing", setting.key),
+                )
+                .hint(format!(
+                    "it is {} of kind {}: {}",
+                    article(setting.list),
+                    setting.kind,
+                    setting.help
+                )));
+            }
+            continue;
+        };
+        check_value(setting, value)?;
+        let value = Value { kind: setting.kind, access: setting.access, text: value.clone() };
+        values.insert(setting.key.clone(), value);
+    }
+    Ok(Grants { values, limits })
+}
+
+fn article(list: bool) -> &'static str {
+    if list { "a list" } else { "one value" }
+}
+
+impl Grants {
+    /// The value of a setting.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(|value| value.text.as_str())
+    }
+
+    /// The value of a setting that may open something of `kind`, and what may be done there.
+    ///
+    /// # Errors
+    /// `Denied` when the manifest does not ask for that with this setting, or when it
+    /// has no value.
+    pub fn open(&self, key: &str, kind: Kind) -> Result<(&str, Access)> {
+        match self.values.get(key) {
+            Some(value) if value.kind == kind && kind.is_authority() => Ok((&value.text, value.access)),
+            Some(value) => Err(Error::new(
+                ErrorKind::Denied,
+                format!("the setting `{key}` is of kind {}, which opens no {kind}", value.kind),
+            )),
+            None => {
+                Err(Error::new(ErrorKind::Denied, format!("no setting `{key}` of kind {kind} was given")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest::parse(
+            r#"
+            name = "x"
+            version = "1"
+            [[setting]]
+            key = "place"
+            kind = "dir"
+            [[setting]]
+            key = "home"
+            kind = "dir"
+            access = "write"
+            default = "."
+            [[setting]]
+            key = "label"
+            kind = "text"
+            [[setting]]
+            key = "count"
+            kind = "number"
+            default = 3
+            "#,
+        )
+        .unwrap()
+    }
+
+    fn given(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    }
+
+    fn wanted(pairs: &[(&str, &str)]) -> Result<Grants> {
+        effective(&manifest(), &given(pairs), Limits::default())
+    }
+
+    #[test]
+    fn effective_is_what_is_wanted_and_given() {
+        // given, key, kind that is opened, what comes of it
+        type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Kind, Result<(&'a str, Access), &'a str>);
+        let table: &[Row<'_>] = &[
+            (&[("place", "src")], "place", Kind::Dir, Ok(("src", Access::Read))),
+            (&[], "home", Kind::Dir, Ok((".", Access::Write))),
+            (&[("home", "src")], "home", Kind::Dir, Ok(("src", Access::Write))),
+            (&[], "place", Kind::Dir, Err("no setting `place` of kind dir was given")),
+            (&[("place", "src")], "place", Kind::File, Err("is of kind dir, which opens no file")),
+            (&[("label", "/etc")], "label", Kind::Dir, Err("is of kind text, which opens no dir")),
+            (&[("label", "/etc")], "label", Kind::Text, Err("which opens no text")),
+            (&[("unknown", "/etc")], "unknown", Kind::Dir, Err("no setting `unknown` of kind dir was given")),
+        ];
+        for (values, key, kind, expected) in table {
+            let grants = wanted(values).unwrap();
+            match (grants.open(key, *kind), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, *expected),
+                (Err(error), Err(part)) => {
+                    assert!(error.message().contains(part), "{}", error.message());
+                    assert_eq!(error.kind(), ErrorKind::Denied);
+                }
+                (found, _) => panic!("{values:?} {key}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_wanted_is_nothing_granted() {
+        let nothing = Manifest::parse("name = \"x\"\nversion = \"1\"").unwrap();
+        assert_eq!(
+            effective(&nothing, &given(&[("place", "/"), ("home", "/")]), Limits::default()).unwrap(),
+            Grants::default()
+        );
+    }
+
+    #[test]
+    fn values_are_of_their_kind() {
+        let error = wanted(&[("count", "many")]).unwrap_err();
+        assert_eq!(error.message(), "`count` is a number, not `many`");
+        assert_eq!(wanted(&[]).unwrap().value("count"), Some("3"));
+        assert_eq!(wanted(&[]).unwrap().value("label"), None);
+    }
+}

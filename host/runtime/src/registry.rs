@@ -1,0 +1,269 @@
+//! All backends of this machine, found by name and made ready when they are asked for.
+//!
+//! Nothing is read, compiled or started before that. What a component says about itself
+//! is kept with its digest, so listing needs no engine.
+
+use crate::artifact::{Cache, Facts};
+use crate::builtin::{self, Builtin};
+use crate::component::{self, ComponentBackend};
+use crate::discover::{self, Found, Origin};
+use crate::engine::Engine;
+use crate::grant::Limits;
+use crate::manifest::{Manifest, shorten};
+use sha2::{Digest, Sha256};
+use snapback_core::backend::{Backend, Backends};
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::project::nearest;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Where things are; the environment is the caller's to read.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// Where compiled components are kept; nowhere, when not given.
+    pub cache: Option<PathBuf>,
+    /// Directories with components, in the order in which they are looked through.
+    pub folders: Vec<PathBuf>,
+}
+
+/// All backends of this machine.
+pub struct Registry {
+    folders: Vec<PathBuf>,
+    cache: Cache,
+    engine: OnceLock<Result<Engine>>,
+    ready: Mutex<HashMap<String, Slot>>,
+}
+
+/// A backend that is being made ready, or is. Each has a lock of its own, so that a large
+/// one keeps nobody waiting but those who want it.
+type Slot = Arc<Mutex<Option<Arc<ComponentBackend>>>>;
+
+/// What is known about a backend without starting it.
+#[derive(Debug, Clone)]
+pub struct Info {
+    /// Its name.
+    pub name: String,
+    /// Its version, once it was read.
+    pub version: Option<String>,
+    /// What it covers, once it was read.
+    pub summary: Option<String>,
+    /// "built-in", or its file.
+    pub origin: String,
+    /// SHA-256 of the component, in hexadecimal; none when it cannot be read.
+    pub digest: Option<String>,
+    /// What it asks for: interfaces, and settings of a kind that carries authority.
+    pub wants: Vec<String>,
+    /// Whether it can be used.
+    pub status: Status,
+}
+
+/// Whether a backend can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Yes.
+    Ready,
+    /// It was never used here: what it says about itself is not known yet.
+    New,
+    /// No, for this reason.
+    Broken(String),
+}
+
+impl Status {
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Ready => "ready".into(),
+            Self::New => "not used yet".into(),
+            Self::Broken(why) => format!("broken: {why}"),
+        }
+    }
+}
+
+impl Registry {
+    /// Touches nothing yet.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            folders: setup.folders,
+            cache: Cache::new(setup.cache),
+            engine: OnceLock::new(),
+            ready: Mutex::default(),
+        }
+    }
+
+    /// All backends, those that cannot be used among them, in the order in which they are
+    /// looked for.
+    pub fn list(&self) -> Vec<Info> {
+        discover::all(&self.folders).into_iter().map(|found| self.info(found)).collect()
+    }
+
+    /// Why compiled components are not kept, if they are not: each use compiles them again.
+    pub fn trouble(&self) -> Option<Error> {
+        self.cache.trouble()
+    }
+
+    /// What the backend called `name` says about itself. Starts an engine only for a
+    /// component that was never used here.
+    ///
+    /// # Errors
+    /// `NotFound` with the nearest name, or what is wrong with it.
+    pub fn manifest(&self, name: &str) -> Result<Manifest> {
+        let found = self.find(name)?;
+        match self.facts(&found.origin, &digest(&found.origin.read()?)) {
+            Some((manifest, _)) => Ok(manifest),
+            None => Ok(self.component(name)?.manifest().clone()),
+        }
+    }
+
+    fn find(&self, name: &str) -> Result<Found> {
+        let all = discover::all(&self.folders);
+        let known: Vec<String> = all.iter().filter(|f| f.problem.is_none()).map(|f| f.name.clone()).collect();
+        let mut problem = None;
+        for found in all {
+            match found.problem {
+                _ if found.name != name => {}
+                None => return Ok(found),
+                Some(why) => problem = problem.or(Some((found.origin, why))),
+            }
+        }
+        if let Some((origin, why)) = problem {
+            let message = format!("the backend `{name}` cannot be used: {why}");
+            return Err(Error::new(Kind::Invalid, message).hint(format!("it is {}", origin.words())));
+        }
+        let error = Error::new(Kind::NotFound, format!("there is no backend `{name}`"));
+        Err(match nearest(name, known.iter().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("`snapback backends` lists them"),
+        })
+    }
+
+    fn info(&self, found: Found) -> Info {
+        let Found { name, origin, problem } = found;
+        let mut info = Info {
+            name: shorten(&name),
+            version: None,
+            summary: None,
+            origin: origin.words(),
+            digest: None,
+            wants: Vec::new(),
+            status: Status::New,
+        };
+        let bytes = match (problem, origin.read()) {
+            (Some(why), _) => {
+                info.status = Status::Broken(why);
+                return info;
+            }
+            (None, Err(e)) => {
+                info.status = Status::Broken(e.message().to_owned());
+                return info;
+            }
+            (None, Ok(bytes)) => bytes,
+        };
+        let digest = digest(&bytes);
+        if let Some((manifest, interfaces)) = self.facts(&origin, &digest) {
+            let settings = manifest.settings.iter().filter(|setting| setting.kind.is_authority());
+            info.wants = interfaces;
+            info.wants.extend(settings.map(|setting| format!("{} ({})", setting.key, setting.kind)));
+            info.status = match named(&manifest, &name) {
+                Ok(()) => Status::Ready,
+                Err(e) => Status::Broken(e.message().to_owned()),
+            };
+            info.version = Some(manifest.version);
+            info.summary = Some(manifest.summary);
+        }
+        info.digest = Some(digest);
+        info
+    }
+
+    /// The manifest, and the interfaces that carry authority, as far as they are known.
+    fn facts(&self, origin: &Origin, digest: &str) -> Option<(Manifest, Vec<String>)> {
+        match origin {
+            Origin::Builtin(Builtin { manifest, interfaces, .. }) => {
+                Some((Manifest::parse(manifest).ok()?, interfaces.iter().map(|&i| i.to_owned()).collect()))
+            }
+            Origin::File(_) => {
+                let facts = self.cache.facts(digest)?;
+                Some((Manifest::parse(&facts.manifest).ok()?, crate::abi::v0_1::asked(&facts.imports)))
+            }
+        }
+    }
+
+    fn engine(&self) -> Result<&Engine> {
+        self.engine.get_or_init(Engine::new).as_ref().map_err(Clone::clone)
+    }
+
+    /// The backend called `name`, made ready.
+    fn component(&self, name: &str) -> Result<Arc<ComponentBackend>> {
+        let slot = {
+            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            ready.entry(name.to_owned()).or_default().clone()
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(backend) = &*slot {
+            return Ok(backend.clone());
+        }
+        let found = self.find(name)?;
+        let backend = self.make(&found).map_err(|e| e.context(format!("backend `{name}`")))?;
+        Ok(slot.insert(Arc::new(backend)).clone())
+    }
+
+    fn make(&self, found: &Found) -> Result<ComponentBackend> {
+        let bytes = found.origin.read()?;
+        let digest = digest(&bytes);
+        let engine = self.engine()?;
+        let (component, _) = self.cache.load(engine, &digest, &bytes)?;
+        let (manifest, interfaces): (_, &[&str]) = match &found.origin {
+            Origin::Builtin(builtin) => (Manifest::parse(builtin.manifest)?, builtin.interfaces),
+            Origin::File(_) => {
+                let manifest = match self.facts(&found.origin, &digest) {
+                    Some((manifest, _)) => manifest,
+                    None => {
+                        let text = component::describe(engine, &found.name, &component)?;
+                        let manifest = Manifest::parse(&text)?;
+                        let imports = component::imports(engine, &component);
+                        self.cache.note(&digest, &Facts { manifest: text, imports });
+                        manifest
+                    }
+                };
+                (manifest, &[])
+            }
+        };
+        named(&manifest, &found.name)?;
+        ComponentBackend::link(engine, &component, manifest, interfaces, Limits::default())
+    }
+}
+
+impl Backends for Registry {
+    fn names(&self) -> Vec<String> {
+        discover::all(&self.folders).into_iter().filter(|f| f.problem.is_none()).map(|f| f.name).collect()
+    }
+
+    fn settings(&self, name: &str) -> Result<Vec<String>> {
+        Ok(self.manifest(name)?.settings.into_iter().map(|setting| setting.key).collect())
+    }
+
+    fn get(&self, name: &str) -> Result<Arc<dyn Backend>> {
+        Ok(self.component(name)?)
+    }
+}
+
+/// Refuses a component whose own name is not that of its file.
+fn named(manifest: &Manifest, name: &str) -> Result<()> {
+    if manifest.name == name {
+        return Ok(());
+    }
+    let message = format!("it calls itself `{}`, and its file is called `{name}.wasm`", manifest.name);
+    Err(Error::new(Kind::Invalid, message).hint(format!("rename the file to `{}.wasm`", manifest.name)))
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The components that come inside the program, by name.
+pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+    builtin::ALL.iter().map(|builtin| builtin.name)
+}
+
+#[cfg(test)]
+mod tests;
