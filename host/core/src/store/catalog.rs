@@ -10,6 +10,7 @@ use super::pack::{FrameTable, PackName, Table};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
@@ -261,10 +262,15 @@ impl Catalog {
             numbers[number as usize] = Some(covered.len() as u32);
             covered.push((pack.name, self.size_of(number)));
         }
-        let mut beside: Vec<(Key, Place)> =
-            self.beside.iter().flat_map(|list| list.iter().copied()).collect();
-        beside.sort_unstable_by(|a, b| order(&a.0).cmp(&order(&b.0)));
-        let mut beside = beside.into_iter().peekable();
+        let beside = match &self.beside[..] {
+            [one] => Cow::Borrowed(&one[..]),
+            many => {
+                let mut all: Vec<(Key, Place)> = many.iter().flat_map(|list| list.iter().copied()).collect();
+                all.sort_unstable_by(|a, b| order(&a.0).cmp(&order(&b.0)));
+                Cow::Owned(all)
+            }
+        };
+        let mut beside = beside.iter().copied().peekable();
         let mut draft = Draft::begin(disk, store)?;
         let add = |draft: &mut Draft<'_>, key: &Key, place: Place| match numbers[place.pack as usize] {
             Some(pack) => draft.add(key, &Place { pack, ..place }),

@@ -24,45 +24,75 @@ pub struct Lane<'a> {
     gather: Option<Gather>,
 }
 
-/// What one lane gathers.
+/// What one lane gathers. Blobs have frames of their own: who reads directories and
+/// lists does not decode content with them.
 pub(super) struct Gather {
+    content: Buffer,
+    other: Buffer,
+    encoded: Vec<u8>,
+    encoder: zstd::bulk::Compressor<'static>,
+}
+
+/// A frame that is being gathered.
+#[derive(Default)]
+struct Buffer {
     /// `used` bytes of objects; the rest is room that was zeroed once.
     raw: Vec<u8>,
     used: usize,
     objects: Vec<(Key, u32)>,
-    encoded: Vec<u8>,
-    encoder: zstd::bulk::Compressor<'static>,
 }
 
 impl Default for Gather {
     fn default() -> Self {
         let encoder = zstd::bulk::Compressor::new(LEVEL).unwrap_or_default();
-        Self { raw: vec![0; FRAME + BLOCK], used: 0, objects: Vec::new(), encoded: Vec::new(), encoder }
+        Self { content: Buffer::default(), other: Buffer::default(), encoded: Vec::new(), encoder }
     }
 }
 
-impl Gather {
+impl Buffer {
     fn room(&mut self, len: usize) -> &mut [u8] {
         if self.raw.len() < self.used + len {
-            self.raw.resize(self.used + len, 0);
+            self.raw.resize((self.used + len).max(FRAME + BLOCK), 0);
         }
         &mut self.raw[self.used..self.used + len]
     }
 
-    /// Keeps the next `len` bytes of the room as the object `key`.
-    fn keep(&mut self, key: Key, len: usize, writer: &Writer) -> Result<()> {
-        self.used += len;
-        self.objects.push((key, len as u32));
-        if self.used >= FRAME { self.cut(writer) } else { Ok(()) }
+    /// Empties it; what one large object needed is given back.
+    fn clear(&mut self) {
+        self.used = 0;
+        if self.raw.len() > FRAME + BLOCK {
+            self.raw = Vec::new();
+        }
+    }
+}
+
+impl Gather {
+    fn buffer(&mut self, kind: ObjectKind) -> &mut Buffer {
+        if kind == ObjectKind::Blob { &mut self.content } else { &mut self.other }
     }
 
-    /// Ends the frame and hands it to the writer.
-    pub(super) fn cut(&mut self, writer: &Writer) -> Result<()> {
-        if self.objects.is_empty() {
+    /// Keeps the next `len` bytes of the room as the object `key`.
+    fn keep(&mut self, key: Key, len: usize, writer: &Writer) -> Result<()> {
+        let buffer = self.buffer(key.kind());
+        buffer.used += len;
+        buffer.objects.push((key, len as u32));
+        if buffer.used >= FRAME { self.cut(key.kind(), writer) } else { Ok(()) }
+    }
+
+    /// Hands all that was gathered to the writer.
+    pub(super) fn cut_all(&mut self, writer: &Writer) -> Result<()> {
+        self.cut(ObjectKind::Blob, writer)?;
+        self.cut(ObjectKind::Tree, writer)
+    }
+
+    /// Ends the frame that objects of `kind` go into and hands it to the writer.
+    fn cut(&mut self, kind: ObjectKind, writer: &Writer) -> Result<()> {
+        let buffer = if kind == ObjectKind::Blob { &mut self.content } else { &mut self.other };
+        if buffer.objects.is_empty() {
             return Ok(());
         }
-        let raw = &self.raw[..self.used];
-        let objects = std::mem::take(&mut self.objects);
+        let raw = &buffer.raw[..buffer.used];
+        let objects = std::mem::take(&mut buffer.objects);
         self.encoded.clear();
         self.encoded.reserve(zstd::zstd_safe::compress_bound(raw.len()));
         let done = match self.encoder.compress_to_buffer(raw, &mut self.encoded) {
@@ -71,10 +101,8 @@ impl Gather {
             }
             _ => writer.append(Encoding::Raw, raw, raw.len(), objects),
         };
-        self.used = 0;
-        if self.raw.len() > FRAME + BLOCK {
-            self.raw.truncate(FRAME + BLOCK);
-            self.raw.shrink_to_fit();
+        buffer.clear();
+        if self.encoded.capacity() > 4 * FRAME {
             self.encoded = Vec::new();
         }
         done.map_err(|e| writer.fail(e))
@@ -114,7 +142,7 @@ impl<'a> Lane<'a> {
     fn gather_bytes(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
         let writer = self.writer;
         let gather = self.gather();
-        gather.room(bytes.len()).copy_from_slice(bytes);
+        gather.buffer(key.kind()).room(bytes.len()).copy_from_slice(bytes);
         gather.keep(key, bytes.len(), writer)
     }
 
@@ -123,7 +151,7 @@ impl<'a> Lane<'a> {
     /// encoded from, without a copy between.
     pub(super) fn put_from(&mut self, file: &File, offset: u64, len: usize) -> Result<(Key, usize)> {
         let writer = self.writer;
-        let room = self.gather().room(len);
+        let room = self.gather().content.room(len);
         let mut n = 0;
         while n < len {
             match file.read_at(&mut room[n..], offset + n as u64) {

@@ -5,6 +5,7 @@
 //! that is not a pack and not a snapshot can be made again.
 //! docs/FORMAT.md has every byte.
 
+mod append;
 mod catalog;
 pub mod content;
 mod frames;

@@ -4,9 +4,10 @@
 //! directory is synced once. The index follows; it is a cache, and a failure to write
 //! it is no failure. One sync a pack and one more; none when there is nothing new.
 
+use super::append::OpenPack;
 use super::catalog::DAMAGED;
 use super::pack::{PackName, Table};
-use super::write::{OpenPack, Writer};
+use super::write::Writer;
 use crate::error::{Error, Kind, Result};
 use std::sync::Arc;
 
@@ -32,9 +33,11 @@ impl Writer {
         match self.seal_all(&mut packs, &mut sealed) {
             Ok(()) => {
                 let names = sealed.iter().map(|(name, bytes, _)| (*name, *bytes)).collect();
+                // Two lists of all that is new are enough: this one goes first. Nobody
+                // looks for it meanwhile, since no lane is open.
+                self.forget();
                 let catalog = self.store().catalog()?.with(sealed);
                 self.store().set_catalog(Arc::new(catalog));
-                self.forget();
                 self.store().upkeep();
                 Ok(names)
             }

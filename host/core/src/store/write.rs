@@ -9,14 +9,14 @@
 //! Invariant: nothing is visible before `seal`, and after the first failure nothing
 //! is written any more: `seal` returns that failure.
 
+use super::append::State;
 use super::frames::Frames;
 use super::index::Place;
 use super::lane::{Gather, Lane};
 use super::lock::flock;
-use super::pack::{Encoding, Frame, FrameTable, HEAD, read_frame};
+use super::pack::read_frame;
 use super::read::{Viewer, damaged, view_in};
 use super::{Source, Store};
-use crate::disk::Handle;
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use rustix::fs::FlockOperation;
@@ -26,43 +26,20 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A pack is ended when it would become longer than this, in bytes, or when it holds so
-/// many objects that its table would become unwieldy.
-const PACK: u64 = 512 << 20;
-const PACK_OBJECTS: usize = 2 << 20;
-/// Free space is looked at each time so many bytes were written.
-const LOOK: u64 = 16 << 20;
 const SHARDS: usize = 64;
 
 /// Objects being stored: shared by threads; each thread uses a `Lane` of its own.
 pub struct Writer {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
     /// Nothing of it is to be kept.
-    scratch: bool,
+    pub(super) scratch: bool,
     known: Vec<Mutex<HashMap<Key, Known, BuildHasherDefault<KeyHasher>>>>,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     spare: Mutex<Vec<Gather>>,
-    lanes: AtomicUsize,
+    pub(super) lanes: AtomicUsize,
     frames: Frames,
     /// Bytes of the file system that are to stay free.
-    floor: AtomicU64,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    packs: Vec<OpenPack>,
-    failed: Option<Error>,
-    /// Bytes that may be written before free space is looked at again.
-    unlooked: u64,
-}
-
-/// A pack that is being written.
-pub(super) struct OpenPack {
-    pub(super) file: Arc<Handle>,
-    pub(super) name: Vec<u8>,
-    pub(super) end: u64,
-    pub(super) frames: Vec<FrameTable>,
-    objects: usize,
+    pub(super) floor: AtomicU64,
 }
 
 /// What is known of an object that this writer stores.
@@ -187,6 +164,11 @@ impl Writer {
         Source::read(self, key)
     }
 
+    /// Notes where an object lies now.
+    pub(super) fn stored_at(&self, key: &Key, place: Place) {
+        lock(self.shard(key)).insert(*key, Known::At(place));
+    }
+
     fn shard(&self, key: &Key) -> &Mutex<HashMap<Key, Known, BuildHasherDefault<KeyHasher>>> {
         &self.known[usize::from(key.hash()[31]) % SHARDS]
     }
@@ -215,101 +197,12 @@ impl Writer {
         error
     }
 
-    /// Appends a frame of `objects` to the pack.
-    pub(super) fn append(
-        &self,
-        encoding: Encoding,
-        stored: &[u8],
-        raw: usize,
-        objects: Vec<(Key, u32)>,
-    ) -> Result<()> {
-        let (number, file, frame) = {
-            let mut state = lock(&self.state);
-            if let Some(e) = &state.failed {
-                return Err(e.clone());
-            }
-            let length = stored.len() as u64;
-            if state.unlooked < length {
-                self.look_at_space(length)?;
-                state.unlooked = length.max(LOOK);
-            }
-            state.unlooked -= length;
-            let is_full = |pack: &OpenPack| pack.end + length > PACK || pack.objects > PACK_OBJECTS;
-            if state.packs.last().is_none_or(is_full) {
-                let pack = self.new_pack()?;
-                state.packs.push(pack);
-            }
-            let number = (state.packs.len() - 1) as u32;
-            let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
-            let frame =
-                Frame { offset: pack.end as u32, stored: stored.len() as u32, raw: raw as u32, encoding };
-            pack.end += length;
-            pack.objects += objects.len();
-            pack.frames.push(FrameTable { frame, objects: objects.clone() });
-            (number, pack.file.clone(), frame)
-        };
-        self.store.disk.write_all(&file, u64::from(frame.offset), stored)?;
-        let mut start = 0;
-        for (key, len) in objects {
-            let place = Place { pack: number, frame, start, len };
-            lock(self.shard(&key)).insert(key, Known::At(place));
-            start += len;
-        }
-        Ok(())
-    }
-
-    /// Refuses to write `length` bytes, and what is not looked at after them, when too
-    /// little would stay free.
-    fn look_at_space(&self, length: u64) -> Result<()> {
-        let floor = self.floor.load(Ordering::Relaxed);
-        if floor == 0 {
-            return Ok(());
-        }
-        let free = self.store.dir.free_space()?;
-        if free >= floor.saturating_add(length.max(LOOK)) {
-            return Ok(());
-        }
-        let (free, floor) = (crate::disk::size_text(free), crate::disk::size_text(floor));
-        let at = crate::error::show(self.store.path());
-        Err(Error::new(Kind::NoSpace, format!("only {free} are free at {at}, and {floor} are to stay free"))
-            .hint("`snapback gc` frees space without needing any; `min-free` in the user's configuration sets the limit"))
-    }
-
-    fn new_pack(&self) -> Result<OpenPack> {
-        let (disk, tmp) = (&self.store.disk, &self.store.tmp);
-        loop {
-            let name = super::random_hex(8)?.into_bytes();
-            let file = disk.create_file(tmp, &name, 0o400)?;
-            // A cleaner may have come between making it and holding it.
-            let held = flock(&file, file.path(), FlockOperation::NonBlockingLockExclusive)?;
-            if !held || file.stat()?.st_nlink == 0 {
-                continue;
-            }
-            if self.scratch {
-                disk.unlink(tmp, &name)?;
-            }
-            disk.write_all(&file, 0, HEAD)?;
-            let end = HEAD.len() as u64;
-            return Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 });
-        }
-    }
-
     /// Hands over what lanes gathered that exist no more.
-    fn hand_over(&self) -> Result<()> {
+    pub(super) fn hand_over(&self) -> Result<()> {
         let mut gathers = std::mem::take(&mut *lock(&self.spare));
-        let done = gathers.iter_mut().try_for_each(|gather| gather.cut(self));
+        let done = gathers.iter_mut().try_for_each(|gather| gather.cut_all(self));
         lock(&self.spare).append(&mut gathers);
         done
-    }
-
-    /// Ends writing: hands over all, and takes out what there is to seal.
-    pub(super) fn take(&self) -> Result<Vec<OpenPack>> {
-        if self.lanes.load(Ordering::SeqCst) > 0 {
-            return Err(Error::new(Kind::Busy, "objects are still being stored"));
-        }
-        self.hand_over()?;
-        self.check()?;
-        Ok(std::mem::take(&mut lock(&self.state).packs))
     }
 
     /// Forgets the objects that were sealed.
@@ -319,12 +212,6 @@ impl Writer {
 
     pub(super) fn is_scratch(&self) -> bool {
         self.scratch
-    }
-
-    /// Gives back packs that could not be sealed, to be removed; notes why.
-    pub(super) fn give_up(&self, packs: Vec<OpenPack>, error: Error) -> Error {
-        lock(&self.state).packs.extend(packs);
-        self.fail(error)
     }
 }
 

@@ -203,7 +203,9 @@ fn differences_are_found_without_reading_what_is_shared() {
         at.iter().for_each(|&at| new[at as usize] ^= 1);
         new
     };
-    let cases: Vec<(Vec<u8>, Vec<(u64, u64)>, u64)> = vec![
+    // What is new, the ranges that differ, how many lists may be read to find them.
+    type Case = (Vec<u8>, Vec<(u64, u64)>, u64);
+    let cases: Vec<Case> = vec![
         (old.clone(), vec![], 0),
         (changed(&[300 * block + 9]), vec![(300 * block, block)], 4),
         (changed(&[0, 600 * block]), vec![(0, block), (600 * block, 5)], 6),

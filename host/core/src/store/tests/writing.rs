@@ -147,3 +147,28 @@ fn who_takes_the_lock_sees_what_others_removed() {
     let (again, added) = snapshot(&store, &[("a", noise(1, 100_000))]).unwrap();
     assert!(added > 100_000 && again == root && is_whole(&scratch.reopen(), &root));
 }
+
+#[test]
+fn directories_have_frames_of_their_own() {
+    let scratch = Scratch::new("apart");
+    let store = scratch.store();
+    let writer = store.writer().unwrap();
+    let mut lane = writer.lane();
+    for i in 0..400 {
+        lane.put(ObjectKind::Blob, &noise(i, 4000)).unwrap();
+        lane.put(ObjectKind::Tree, &noise(i, 200)).unwrap();
+        lane.put(ObjectKind::Times, &noise(i, 50)).unwrap();
+    }
+    lane.flush().unwrap();
+    writer.seal().unwrap();
+    let name = scratch.names("packs").pop_first().unwrap();
+    let file = File::open(scratch.0.join("store/packs").join(&name)).unwrap();
+    let table = pack::Table::read(&file, PackName::parse(name.as_bytes()).unwrap()).unwrap();
+    let mixed = table.frames.iter().filter(|frame| {
+        let blobs = frame.objects.iter().filter(|(key, _)| key.kind() == ObjectKind::Blob).count();
+        blobs > 0 && blobs < frame.objects.len()
+    });
+    assert_eq!(mixed.count(), 0);
+    let others = table.frames.iter().filter(|frame| frame.objects[0].0.kind() != ObjectKind::Blob);
+    assert_eq!(others.count(), 1, "a hundred kilobytes are one frame");
+}

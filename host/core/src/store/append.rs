@@ -1,0 +1,136 @@
+//! The packs of a writer: frames are appended, files are made and ended.
+//!
+//! A frame's place is taken under a lock and written outside it. After the first
+//! failure nothing is appended any more.
+
+use super::index::Place;
+use super::lock::flock;
+use super::pack::{Encoding, Frame, FrameTable, HEAD};
+use super::write::{Writer, lock};
+use crate::disk::{Handle, size_text};
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use rustix::fs::FlockOperation;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// A pack is ended when it would become longer than this, in bytes, or when it holds so
+/// many objects that its table would become unwieldy.
+const PACK: u64 = 512 << 20;
+const PACK_OBJECTS: usize = 2 << 20;
+/// Free space is looked at each time so many bytes were written.
+const LOOK: u64 = 16 << 20;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) packs: Vec<OpenPack>,
+    pub(super) failed: Option<Error>,
+    /// Bytes that may be written before free space is looked at again.
+    unlooked: u64,
+}
+
+/// A pack that is being written.
+pub(super) struct OpenPack {
+    pub(super) file: Arc<Handle>,
+    pub(super) name: Vec<u8>,
+    pub(super) end: u64,
+    pub(super) frames: Vec<FrameTable>,
+    objects: usize,
+}
+
+impl Writer {
+    /// Appends a frame of `objects` to the pack.
+    pub(super) fn append(
+        &self,
+        encoding: Encoding,
+        stored: &[u8],
+        raw: usize,
+        objects: Vec<(Key, u32)>,
+    ) -> Result<()> {
+        let (number, file, frame) = {
+            let mut state = lock(&self.state);
+            if let Some(e) = &state.failed {
+                return Err(e.clone());
+            }
+            let length = stored.len() as u64;
+            if state.unlooked < length {
+                self.look_at_space(length)?;
+                state.unlooked = length.max(LOOK);
+            }
+            state.unlooked -= length;
+            let is_full = |pack: &OpenPack| pack.end + length > PACK || pack.objects > PACK_OBJECTS;
+            if state.packs.last().is_none_or(is_full) {
+                let pack = self.new_pack()?;
+                state.packs.push(pack);
+            }
+            let number = (state.packs.len() - 1) as u32;
+            let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
+            let frame =
+                Frame { offset: pack.end as u32, stored: stored.len() as u32, raw: raw as u32, encoding };
+            pack.end += length;
+            pack.objects += objects.len();
+            pack.frames.push(FrameTable { frame, objects: objects.clone() });
+            (number, pack.file.clone(), frame)
+        };
+        self.store.disk.write_all(&file, u64::from(frame.offset), stored)?;
+        let mut start = 0;
+        for (key, len) in objects {
+            let place = Place { pack: number, frame, start, len };
+            self.stored_at(&key, place);
+            start += len;
+        }
+        Ok(())
+    }
+
+    /// Refuses to write `length` bytes, and what is not looked at after them, when too
+    /// little would stay free.
+    fn look_at_space(&self, length: u64) -> Result<()> {
+        let floor = self.floor.load(Ordering::Relaxed);
+        if floor == 0 {
+            return Ok(());
+        }
+        let free = self.store.dir.free_space()?;
+        if free >= floor.saturating_add(length.max(LOOK)) {
+            return Ok(());
+        }
+        let (free, floor) = (size_text(free), size_text(floor));
+        let at = crate::error::show(self.store.path());
+        Err(Error::new(Kind::NoSpace, format!("only {free} are free at {at}, and {floor} are to stay free"))
+            .hint("`snapback gc` frees space without needing any; `min-free` in the user's configuration sets the limit"))
+    }
+
+    fn new_pack(&self) -> Result<OpenPack> {
+        let (disk, tmp) = (&self.store.disk, &self.store.tmp);
+        loop {
+            let name = super::random_hex(8)?.into_bytes();
+            let file = disk.create_file(tmp, &name, 0o400)?;
+            // A cleaner may have come between making it and holding it.
+            let held = flock(&file, file.path(), FlockOperation::NonBlockingLockExclusive)?;
+            if !held || file.stat()?.st_nlink == 0 {
+                continue;
+            }
+            if self.scratch {
+                disk.unlink(tmp, &name)?;
+            }
+            disk.write_all(&file, 0, HEAD)?;
+            let end = HEAD.len() as u64;
+            return Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 });
+        }
+    }
+
+    /// Ends writing: hands over all, and takes out what there is to seal.
+    pub(super) fn take(&self) -> Result<Vec<OpenPack>> {
+        if self.lanes.load(Ordering::SeqCst) > 0 {
+            return Err(Error::new(Kind::Busy, "objects are still being stored"));
+        }
+        self.hand_over()?;
+        self.check()?;
+        Ok(std::mem::take(&mut lock(&self.state).packs))
+    }
+
+    /// Gives back packs that could not be sealed, to be removed; notes why.
+    pub(super) fn give_up(&self, packs: Vec<OpenPack>, error: Error) -> Error {
+        lock(&self.state).packs.extend(packs);
+        self.fail(error)
+    }
+}
