@@ -7,20 +7,21 @@
 //! be touched is decided by the callers.
 //!
 //! A `Hook` sees each operation before it happens and may fail it, and sees it again
-//! after it happened. The first is how tests make the n-th operation fail; both
-//! together are enough to model a power cut: a model that remembers each operation
-//! and forgets those that no later sync covers knows what a disk may lose.
+//! after it happened: that is how tests count syncs (`Counter`), make the n-th
+//! operation fail (`FailAt`) and find out what a power cut may lose (`PowerCut`).
 
 mod attributes;
 mod dir;
 mod file;
 mod hook;
 mod names;
+mod power;
 
 pub use attributes::{Opened, Special};
 pub use dir::Dir;
 pub use file::Handle;
 pub use hook::{Counter, FailAt, Hook, Op, OpKind};
+pub use power::PowerCut;
 
 use crate::error::{Error, Kind, Result};
 use rustix::io::Errno;

@@ -75,6 +75,8 @@ impl Store {
             disk.write_synced(&dir, name, bytes, 0o400)?;
         }
         disk.write_synced(&dir, ID, &new_id()?, 0o400)?;
+        // The names of all these are durable before the one that says that they are there.
+        disk.sync_dir(&dir)?;
         disk.write_sealed(
             &dir,
             FORMAT.0.as_bytes(),

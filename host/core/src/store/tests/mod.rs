@@ -5,6 +5,7 @@ mod content;
 mod damage;
 mod faults;
 mod opening;
+mod power;
 mod writing;
 
 use super::content::store_bytes;
