@@ -155,13 +155,12 @@ impl PowerCut {
     fn replay_move(&self, nodes: &mut [Node], event: &Event) {
         let Some(to) = &event.to else { return };
         let (Some(moved), there) = (self.find(nodes, &event.path), self.find(nodes, to)) else { return };
-        if event.kind != OpKind::Link {
-            if let Some((names, name)) = self.names(nodes, &event.path) {
-                match there.filter(|_| event.kind == OpKind::Exchange) {
-                    Some(other) => names.insert(name, other),
-                    None => names.remove(&name),
-                };
-            }
+        let other = there.filter(|_| event.kind == OpKind::Exchange);
+        if let Some((names, name)) = self.names(nodes, &event.path).filter(|_| event.kind != OpKind::Link) {
+            match other {
+                Some(other) => names.insert(name, other),
+                None => names.remove(&name),
+            };
         }
         if let Some((names, name)) = self.names(nodes, to) {
             names.insert(name, moved);

@@ -16,6 +16,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Packs that are kept open.
 const OPEN_PACKS: usize = 32;
+/// How often an object is looked for while packs go away under our feet.
+const ATTEMPTS: usize = 5;
 
 impl Store {
     /// Whether the object is stored (in a sealed pack that can be relied on).
@@ -148,24 +150,28 @@ impl Source for Store {
             shown.set(true);
             f(bytes)
         };
-        let catalog = self.catalog()?;
-        let first = self.try_view(&catalog, key, &mut f);
-        if shown.get() || matches!(first, Ok(true)) {
-            return first.map(|_| ());
+        let mut failed = None;
+        for attempt in 0..ATTEMPTS {
+            // After the first time on the tables themselves. Only if they know better they are
+            // kept: an index may still know what is in a pack whose table is lost.
+            let catalog = if attempt == 0 { self.catalog()? } else { self.catalog_without_index()? };
+            let done = self.try_view(&catalog, key, &mut f);
+            if shown.get() || matches!(done, Ok(true)) {
+                if attempt > 0 {
+                    self.set_catalog(catalog);
+                }
+                return done.map(|_| ());
+            }
+            let went_away = matches!(&done, Err(e) if e.kind() == Kind::NotFound);
+            failed = done.err().or(failed);
+            if attempt > 0 && !went_away {
+                break;
+            }
         }
-        // Once more, on the tables themselves. Only if they know better they are kept: an
-        // index may still know what is in a pack whose table is lost.
-        let catalog = self.catalog_without_index()?;
-        let second = self.try_view(&catalog, key, &mut f);
-        if shown.get() || matches!(second, Ok(true)) {
-            self.set_catalog(catalog);
-            return second.map(|_| ());
-        }
-        Err(match (second, first) {
-            (Err(e), _) | (_, Err(e)) => e,
-            _ => Error::new(Kind::NotFound, format!("{key} is not in the store"))
-                .hint("`snapback verify` names the snapshots that are concerned"),
-        })
+        Err(failed.unwrap_or_else(|| {
+            Error::new(Kind::NotFound, format!("{key} is not in the store"))
+                .hint("`snapback verify` names the snapshots that are concerned")
+        }))
     }
 }
 

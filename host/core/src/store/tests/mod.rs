@@ -6,6 +6,7 @@ mod damage;
 mod faults;
 mod opening;
 mod power;
+mod together;
 mod writing;
 
 use super::content::store_bytes;
