@@ -4,6 +4,7 @@ mod cleaning;
 mod content;
 mod damage;
 mod faults;
+mod frozen;
 mod opening;
 mod power;
 mod together;
@@ -89,7 +90,13 @@ fn snapshot(store: &Arc<Store>, files: &[(&str, Vec<u8>)]) -> Result<(Key, u64)>
     }
     let tree = lane.put(ObjectKind::Tree, &encode_tree(&entries))?;
     let times = lane.put(ObjectKind::Times, &encode_times(&times))?;
-    let root = Root {
+    let root = lane.put(ObjectKind::Root, &root_of(tree, times, files.len()).encode())?;
+    lane.flush()?;
+    Ok((root, writer.seal()?))
+}
+
+fn root_of(tree: Key, times: Key, files: usize) -> Root {
+    Root {
         setting: "path".into(),
         value: ".".into(),
         options: vec![],
@@ -98,12 +105,9 @@ fn snapshot(store: &Arc<Store>, files: &[(&str, Vec<u8>)]) -> Result<(Key, u64)>
         times,
         left_out: vec![],
         ignored: vec![],
-        files: files.len() as u64,
+        files: files as u64,
         bytes: 0,
-    };
-    let root = lane.put(ObjectKind::Root, &root.encode())?;
-    lane.flush()?;
-    Ok((root, writer.seal()?))
+    }
 }
 
 fn entry(name: &[u8], node: Node) -> Entry {
