@@ -73,6 +73,8 @@ pub struct Call {
     pub cover: Arc<Vec<Part>>,
     /// Subjects (paths inside the target) to which the user narrowed this call; empty: all.
     pub only: Arc<Vec<Vec<u8>>>,
+    /// A restore leaves out what it cannot do; without this, it does nothing then.
+    pub partial: bool,
     /// A capture of more than this is refused with `TooLarge`, before anything is read.
     pub huge: Option<Huge>,
     /// Who is told what is going on.

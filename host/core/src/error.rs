@@ -44,12 +44,13 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    os: Option<i32>,
 }
 
 impl Error {
     /// An error of `kind` that says `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, os: None }
     }
 
     /// The same error with what the user can do about it.
@@ -70,7 +71,8 @@ impl Error {
     pub fn io(error: impl Into<io::Error>, doing: &str, path: impl AsRef<Path>) -> Self {
         let error = error.into();
         let (kind, why) = explain(&error);
-        Self::new(kind, format!("{doing} {}: {why}", show(path.as_ref())))
+        let message = format!("{doing} {}: {why}", show(path.as_ref()));
+        Self { os: error.raw_os_error(), ..Self::new(kind, message) }
     }
 
     /// Why a system call failed, alone: "permission denied".
@@ -92,6 +94,11 @@ impl Error {
     /// For programs.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// For programs: the system's number, when a system call failed. Never shown.
+    pub fn os_error(&self) -> Option<i32> {
+        self.os
     }
 
     /// For people: the sentence.

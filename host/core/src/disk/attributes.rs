@@ -50,7 +50,7 @@ impl Opened for Dir {
     }
 }
 
-fn timestamps(mtime: Time) -> Timestamps {
+pub(super) fn timestamps(mtime: Time) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec: mtime.sec, tv_nsec: mtime.nsec.into() },

@@ -13,6 +13,7 @@
 mod attributes;
 mod dir;
 mod file;
+mod held;
 mod hook;
 mod names;
 mod power;
@@ -20,6 +21,7 @@ mod power;
 pub use attributes::{Opened, Special};
 pub use dir::Dir;
 pub use file::Handle;
+pub use held::Held;
 pub use hook::{Counter, FailAt, Hook, Op, OpKind};
 pub use power::PowerCut;
 

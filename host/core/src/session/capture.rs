@@ -70,6 +70,7 @@ impl Project {
             store: writer.store().clone(),
             writer: Some(writer.clone()),
             cover: Arc::new(job.cover.clone()),
+            partial: false,
             only: Arc::default(),
             huge: selection.huge_limit(previous.is_empty()),
             report: omitted.clone(),

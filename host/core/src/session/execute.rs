@@ -93,7 +93,7 @@ impl Session {
     ) -> Result<Vec<NotRestored>> {
         let mut not_restored = Vec::new();
         for (at, name) in journal.targets.iter().enumerate() {
-            match self.restore_target(journal, name, to, saved) {
+            match self.restore_target(journal, name, to, saved, partial) {
                 Ok(refused) => not_restored.extend(refused),
                 Err(error) if partial => not_restored.push(NotRestored {
                     target: name.clone(),
@@ -102,7 +102,7 @@ impl Session {
                 }),
                 Err(error) => {
                     for name in journal.targets[..=at].iter().rev() {
-                        self.restore_target(journal, name, saved, to)
+                        self.restore_target(journal, name, saved, to, true)
                             .map_err(|second| unfinished(&error, &second))?;
                     }
                     Journal::end(&self.env().disk, &self.dir)?;
@@ -113,13 +113,15 @@ impl Session {
         Ok(not_restored)
     }
 
-    /// Makes one target as in `to`, where it is as in `now`.
+    /// Makes one target as in `to`, where it is as in `now`; with `partial`, without what
+    /// cannot be done.
     pub(super) fn restore_target(
         &self,
         journal: &Journal,
         name: &str,
         to: &Snapshot,
         now: &Snapshot,
+        partial: bool,
     ) -> Result<Vec<NotRestored>> {
         let env = self.env();
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
@@ -133,6 +135,7 @@ impl Session {
             writer: None,
             cover: Arc::default(),
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
+            partial,
             huge: None,
             report: refused.clone(),
             cancel: env.cancel.clone(),

@@ -69,7 +69,7 @@ impl Session {
         let (to, saved) = if *how == Recovery::TakeBack { (&saved, &to) } else { (&to, &saved) };
         let mut not_restored = Vec::new();
         for name in &journal.targets {
-            not_restored.extend(self.restore_target(&journal, name, to, saved)?);
+            not_restored.extend(self.restore_target(&journal, name, to, saved, true)?);
         }
         if *how == Recovery::TakeBack {
             Journal::end(&env.disk, &self.dir)?;

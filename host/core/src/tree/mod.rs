@@ -1,18 +1,23 @@
 //! Directories: what an entry is, how they are captured, compared and put back.
 
+pub mod apply;
 pub mod capture;
 pub mod compare;
 mod directory;
 mod ignore;
 mod measure;
 pub mod node;
+pub mod plan;
 pub mod root;
 #[cfg(test)]
 mod sample;
 pub mod scan;
 pub mod select;
 pub mod statcache;
+pub mod view;
+mod xattr;
 
+pub use apply::{preflight, restore};
 pub use capture::capture;
 pub use directory::Directory;
 pub use measure::{Measure, measure};

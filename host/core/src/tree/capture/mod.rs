@@ -17,7 +17,6 @@ mod node;
 mod read;
 mod scan;
 mod special;
-mod xattr;
 
 use super::directory::Directory;
 use super::node::{Entry, Node as EntryNode};

@@ -7,13 +7,14 @@
 
 use super::node::Fresh;
 use super::special::{fresh, special};
-use super::{Capture, Worker, xattr};
+use super::{Capture, Worker};
 use crate::error::{Kind, Result};
 use crate::store::content::store_file;
 use crate::tree::node::Node;
 use crate::tree::root::Why;
 use crate::tree::scan::{Place, Stat};
 use crate::tree::statcache::identity;
+use crate::tree::xattr;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::CStr;

@@ -91,7 +91,7 @@ impl<'a> Capture<'a> {
     ) -> Result<()> {
         let own = match old {
             Some((at, old)) if old.matches(&stat) => Own::Same(at, old),
-            _ => Own::Fresh(super::xattr::of_open(&handle)),
+            _ => Own::Fresh(crate::tree::xattr::of_open(&handle)),
         };
         let record = self.cache.dir(stat.dev, stat.ino);
         let node = Arc::new(Node::new(place, above, stat, own, record));

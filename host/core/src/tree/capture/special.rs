@@ -1,9 +1,9 @@
 //! Entries that are no regular files and no directories: recorded, never opened.
 
 use super::node::Fresh;
-use super::xattr;
 use crate::tree::node::{Entry, EntryTime, Node};
 use crate::tree::scan::Stat;
+use crate::tree::xattr;
 use rustix::fs::FileType;
 use std::ffi::CStr;
 use std::os::fd::AsFd;

@@ -15,6 +15,9 @@ pub struct Change {
     pub after: Option<Entry>,
     /// When `after` was last modified.
     pub after_time: Time,
+    /// How many bytes of `path` name the nearest directory above it that is a directory
+    /// on both sides; 0 for the captured directory.
+    pub common: usize,
     /// Not itself selected, only on the way to something that is: a directory that
     /// one side lacks.
     pub passage: bool,

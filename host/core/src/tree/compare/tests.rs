@@ -147,6 +147,19 @@ fn a_skipped_directory_is_not_walked() {
 }
 
 #[test]
+fn a_change_knows_the_nearest_directory_that_both_sides_have() {
+    let objects = Objects::default();
+    let before = sample_root(&objects, vec![dir("a", vec![dir("b", vec![dir("c", vec![file("x", "1")])])])]);
+    let after = sample_root(&objects, vec![dir("a", vec![link("b", "c"), file("y", "1")])]);
+    let common: Vec<(Vec<u8>, usize)> = compare(&objects, &before, &after, &Only::all())
+        .unwrap()
+        .map(|change| change.map(|c| (c.path, c.common)).unwrap())
+        .collect();
+    let expected: [(&[u8], usize); 4] = [(b"a/b", 1), (b"a/b/c", 1), (b"a/b/c/x", 1), (b"a/y", 1)];
+    assert!(common.iter().map(|(path, n)| (path.as_slice(), *n)).eq(expected), "{common:?}");
+}
+
+#[test]
 fn a_tree_that_cannot_be_read_ends_the_walk() {
     let objects = Objects::default();
     let before = sample_root(&objects, vec![]);

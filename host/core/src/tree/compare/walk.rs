@@ -94,6 +94,11 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
+    /// Whether the step that was returned last opened a directory, which will be left.
+    pub fn entered(&self) -> bool {
+        self.entered
+    }
+
     /// Does not go into the directory of the step that was returned last.
     pub fn skip_inside(&mut self) {
         if std::mem::take(&mut self.entered)
@@ -132,6 +137,11 @@ impl<'a> Walk<'a> {
             before_time: if self.times { before_time } else { Time::default() },
             after: after.map(|i| i.entry),
             after_time: if self.times { after_time } else { Time::default() },
+            common: match self.stack.last() {
+                Some(Frame { itself, .. }) if itself.was_dir() && itself.becomes_dir() => itself.path.len(),
+                Some(Frame { itself, .. }) => itself.common,
+                None => 0,
+            },
             passage: place == Place::Passage,
         };
         let aspects = change.aspects();

@@ -73,6 +73,11 @@ impl StatCache {
         self.rows
     }
 
+    /// Whether it was written by the capture that made the root `key`.
+    pub(in crate::tree) fn is_of(&self, key: &Key) -> bool {
+        self.root.as_ref() == Some(key)
+    }
+
     /// The record of the directory with this device and inode.
     pub fn dir(&self, dev: u64, ino: u64) -> Option<DirRecord<'_>> {
         let (mut low, mut high) = (0, self.rows);

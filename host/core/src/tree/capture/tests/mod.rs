@@ -117,6 +117,7 @@ impl World {
             writer: Some(writer.clone()),
             cover: Arc::new(self.cover.clone()),
             only: Arc::default(),
+            partial: false,
             huge: None,
             report,
             cancel: self.cancel.clone(),

@@ -11,18 +11,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// The attributes of what is open, sorted by name.
-pub(super) fn of_open(fd: impl AsFd) -> Vec<Xattr> {
+pub(crate) fn of_open(fd: impl AsFd) -> Vec<Xattr> {
     let fd = fd.as_fd();
     read(|list| rustix::fs::flistxattr(fd, list), |name, value| rustix::fs::fgetxattr(fd, name, value))
 }
 
 /// The attributes of `name` in `dir`, which is not opened, nor followed if it is a link.
-pub(super) fn of_name(dir: impl AsFd, name: &CStr) -> Vec<Xattr> {
+pub(crate) fn of_name(dir: impl AsFd, name: &CStr) -> Vec<Xattr> {
     // There is no call that takes a directory and a name; this path is one component
     // beneath a handle, so nothing else is resolved.
     let mut path = PathBuf::from(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()));
     path.push(OsStr::from_bytes(name.to_bytes()));
     read(|list| rustix::fs::llistxattr(&path, list), |name, value| rustix::fs::lgetxattr(&path, name, value))
+}
+
+/// The attributes of what is held without being open, sorted by name.
+pub(crate) fn of_held(fd: impl AsFd) -> Vec<Xattr> {
+    // Calls on such a handle fail; this path leads to it, and to nothing else.
+    let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()));
+    read(|list| rustix::fs::listxattr(&path, list), |name, value| rustix::fs::getxattr(&path, name, value))
 }
 
 /// Names and values mostly fit into this.

@@ -1,0 +1,218 @@
+//! Where new entries are made before they take their place, and where displaced ones
+//! wait until they are removed.
+//!
+//! Each entry has one name there, made from its path, so that after a restore that was
+//! cut short it is known what a leftover belongs to. It is `w...` while a long file is
+//! being written, `x...` when it is whole or displaced. The place is the store's
+//! `aside/` where names can be moved between it and the tree, else `.snapback~` in the
+//! tree itself, which captures leave out.
+//!
+//! Invariant: nothing is removed from here that was not compared with what is stored.
+//! What somebody wrote after the capture goes to `saved/` and stays.
+
+use super::outcome::Saved;
+use super::place::{Place, Places};
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result};
+use crate::object::{Key, ObjectKind};
+use crate::tree::scan::Stat;
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The name in a tree under which a restore works: never captured.
+pub const RESERVED: &[u8] = b".snapback~";
+const ASIDE: &[u8] = b"aside";
+const SAVED: &[u8] = b"saved";
+/// Of a name, as much as a saved file keeps, so that no name becomes too long.
+const KEPT_NAME: usize = 200;
+
+/// One directory aside.
+pub struct Aside<'a> {
+    /// The directory.
+    pub dir: Dir,
+    /// It lies in the tree: which directory holds it.
+    home: Option<Arc<Place<'a>>>,
+    /// What earlier restores left here and nobody has dealt with.
+    left: Mutex<HashSet<Vec<u8>>>,
+    /// What is made here gets attributes from the directory.
+    pub inherits: bool,
+}
+
+/// All directories aside of one restore.
+pub struct Asides<'a> {
+    disk: &'a Disk,
+    store: &'a Dir,
+    /// Names one restore's target and setting: their leftovers are told apart.
+    scope: String,
+    /// The store's, and the file system and mount that it lies on.
+    main: (Arc<Aside<'a>>, (u64, u64)),
+    others: Mutex<Vec<((u64, u64), Arc<Aside<'a>>)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The directory `name` of `dir`, made when it is not there.
+fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
+    if dir.stat(name)?.is_none() {
+        match disk.mkdir(dir, name, 0o700) {
+            Err(_) if dir.stat(name)?.is_some() => {}
+            done => done?,
+        }
+    }
+    let made = dir.child(name)?;
+    let stat = made.stat_self()?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o077 != 0 {
+        let shown = crate::error::show(made.path());
+        return Err(Error::new(Kind::Denied, format!("{shown} is not only this user's")).hint("move it away"));
+    }
+    Ok(made)
+}
+
+impl<'a> Aside<'a> {
+    fn open(dir: Dir, home: Option<Arc<Place<'a>>>) -> Result<Self> {
+        let left = dir.names()?.into_iter().filter(|name| !name.starts_with(b"saved-")).collect();
+        let inherits = !crate::tree::xattr::of_open(&dir).is_empty();
+        Ok(Self { dir, home, left: Mutex::new(left), inherits })
+    }
+
+    /// Whether there is a leftover called `name` that nobody has dealt with.
+    pub fn is_left(&self, name: &[u8]) -> bool {
+        lock(&self.left).contains(name)
+    }
+
+    /// The leftover `name` has been dealt with.
+    pub fn dealt_with(&self, name: &[u8]) {
+        lock(&self.left).remove(name);
+    }
+
+    /// Leftovers that nobody has dealt with.
+    pub fn left(&self) -> Vec<Vec<u8>> {
+        let mut left: Vec<Vec<u8>> = lock(&self.left).iter().cloned().collect();
+        left.sort();
+        left
+    }
+}
+
+/// The name aside of the entry at `path`, when it is whole.
+pub fn name_of(scope: &str, path: &[u8]) -> Vec<u8> {
+    let text = [scope.as_bytes(), b"\0", path].concat();
+    let hash = Key::of(ObjectKind::Blob, &text);
+    [b"x", hex(&hash.hash()[..16]).as_bytes()].concat()
+}
+
+/// The same while it is being written.
+pub fn unfinished(name: &[u8]) -> Vec<u8> {
+    [b"w", &name[1..]].concat()
+}
+
+impl<'a> Asides<'a> {
+    /// Those of a restore of `target` (and its `setting`) from the store in `store`.
+    pub fn open(disk: &'a Disk, store: &'a Dir, target: &str, setting: &str) -> Result<Self> {
+        let name = Key::of(ObjectKind::Blob, format!("{target}\0{setting}").as_bytes());
+        let scope = hex(&name.hash()[..8]);
+        let top = make_dir(disk, store, ASIDE)?;
+        let main = Aside::open(make_dir(disk, &top, scope.as_bytes())?, None)?;
+        let stat =
+            Stat::of_open(&main.dir).map_err(|e| Error::io(e, "could not look at", main.dir.path()))?;
+        let main = (Arc::new(main), (stat.dev, stat.mount));
+        Ok(Self { disk, store, scope, main, others: Mutex::default() })
+    }
+
+    /// The name aside of the entry at `path`.
+    pub fn name_of(&self, path: &[u8]) -> Vec<u8> {
+        name_of(&self.scope, path)
+    }
+
+    /// Where what lies in or beneath `home` is put aside. `home` stays a directory: if
+    /// need be, the place aside is made in it.
+    pub fn of(&self, home: &Arc<Place<'a>>) -> Result<Arc<Aside<'a>>> {
+        if home.volume() == self.main.1 {
+            return Ok(self.main.0.clone());
+        }
+        let mut others = lock(&self.others);
+        if let Some((_, aside)) = others.iter().find(|(volume, _)| *volume == home.volume()) {
+            return Ok(aside.clone());
+        }
+        let dir = make_dir(self.disk, &home.dir, RESERVED)?;
+        let dir = make_dir(self.disk, &dir, self.scope.as_bytes())?;
+        let aside = Arc::new(Aside::open(dir, Some(home.clone()))?);
+        others.push((home.volume(), aside.clone()));
+        Ok(aside)
+    }
+
+    /// Looks in `place` for what an earlier restore left there.
+    pub fn notice(&self, place: &Arc<Place<'a>>) -> Result<()> {
+        if place.volume() == self.main.1 || place.dir.stat(RESERVED)?.is_none() {
+            return Ok(());
+        }
+        let mut others = lock(&self.others);
+        let known =
+            others.iter().any(|(_, a)| a.home.as_ref().is_some_and(|h| h.stat.id() == place.stat.id()));
+        let Ok(dir) = place.dir.child(RESERVED).and_then(|dir| dir.child(self.scope.as_bytes())) else {
+            return Ok(());
+        };
+        if !known {
+            others.push((place.volume(), Arc::new(Aside::open(dir, Some(place.clone()))?)));
+        }
+        Ok(())
+    }
+
+    /// All that are in use.
+    pub fn all(&self) -> Vec<Arc<Aside<'a>>> {
+        let others = lock(&self.others);
+        std::iter::once(&self.main.0).chain(others.iter().map(|(_, aside)| aside)).cloned().collect()
+    }
+
+    /// Keeps `name`, which somebody wrote to, for good. `path` is where it was.
+    pub fn save(&self, aside: &Aside<'_>, name: &[u8], path: &[u8]) -> Result<Saved> {
+        let (saved, prefix) = match &aside.home {
+            None => (make_dir(self.disk, self.store, SAVED)?, ""),
+            Some(_) => (aside.dir.try_clone()?, "saved-"),
+        };
+        let last = super::place::split(path).1;
+        let last = &last[..last.len().min(KEPT_NAME)];
+        let mut number = 0u32;
+        loop {
+            let id = String::from_utf8_lossy(&name[1..name.len().min(9)]).into_owned();
+            let new = [format!("{prefix}{id}-{number}-").as_bytes(), last].concat();
+            match self.disk.rename_noreplace(&aside.dir, name, &saved, &new) {
+                Err(e) if e.os_error() == Some(rustix::io::Errno::EXIST.raw_os_error()) => number += 1,
+                done => {
+                    done?;
+                    aside.dealt_with(name);
+                    let at = saved.path().join(OsStr::from_bytes(&new));
+                    return Ok(Saved { path: path.to_vec(), at });
+                }
+            }
+        }
+    }
+
+    /// Removes the directories aside that are empty; in the tree, the directory that
+    /// held one keeps its time.
+    pub fn clear(&self, places: &Places<'a>) -> Result<()> {
+        for aside in self.all() {
+            let Some(home) = &aside.home else { continue };
+            if !aside.dir.names()?.is_empty() {
+                continue;
+            }
+            let before =
+                Stat::of_open(&home.dir).map_err(|e| Error::io(e, "could not look at", home.dir.path()))?;
+            let Some(home) = places.enter_to_write(&home.path)? else { continue };
+            let reserved = home.dir.child(RESERVED)?;
+            self.disk.rmdir(&reserved, self.scope.as_bytes())?;
+            if reserved.names()?.is_empty() {
+                self.disk.rmdir(&home.dir, RESERVED)?;
+                self.disk.set_times_of(&home.dir, before.mtime)?;
+            }
+        }
+        Ok(())
+    }
+}

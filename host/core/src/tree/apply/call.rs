@@ -1,0 +1,91 @@
+//! A restore as a backend's call asks for it: with the store, the paths and the
+//! reporter that were lent.
+
+use super::outcome::{Outcome, Refusal};
+use super::restore::{Options, Request, run};
+use crate::backend::Call;
+use crate::disk::Dir;
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use crate::tree::Directory;
+use crate::tree::compare::Only;
+use crate::tree::plan::Plan;
+use crate::tree::root::Root;
+use crate::tree::select::Times;
+use crate::tree::statcache::StatCache;
+use crate::tree::view::read_root;
+
+/// Makes what the tree `stored` selected of `dir` equal to it. `current` is what was
+/// captured of it just before: what is no longer as in it is left alone and reported
+/// as refused. A second call completes one that was cut short; a call with the two
+/// exchanged takes it back.
+///
+/// # Errors
+/// `Incompatible` when one of the two is no tree of this directory; else as
+/// [`run`] has them.
+pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Result<Outcome> {
+    with_request(dir, call, stored, current, |request| {
+        let outcome = run(request)?;
+        let target = &call.target.name;
+        for Refusal { path, reason, hint } in outcome.refused.iter().chain(&outcome.notes) {
+            let hint = hint.as_ref().map_or(String::new(), |hint| format!(" (`{hint}`)"));
+            call.report.refused(target, path, &format!("{reason}{hint}"));
+        }
+        for saved in &outcome.saved {
+            let at = crate::error::show(&saved.at);
+            let reason = format!("somebody wrote to it meanwhile; what was written is kept as {at}");
+            call.report.refused(target, &saved.path, &reason);
+        }
+        Ok(outcome)
+    })
+}
+
+/// What [`restore`] is going to do, without touching anything. With `verify`, all
+/// content that it will write is read and checked.
+///
+/// # Errors
+/// As [`restore`] has them, and when something that is needed is damaged. What is known
+/// to be impossible is in the plan.
+pub fn preflight(dir: &Directory, call: &Call, stored: &Key, current: &Key, verify: bool) -> Result<Plan> {
+    with_request(dir, call, stored, current, |request| {
+        let plan = Plan::make(request)?;
+        if verify {
+            plan.verify(request)?;
+        }
+        Ok(plan)
+    })
+}
+
+fn with_request<T>(
+    dir: &Directory,
+    call: &Call,
+    stored: &Key,
+    current: &Key,
+    act: impl FnOnce(&Request<'_>) -> Result<T>,
+) -> Result<T> {
+    let read = |key| -> Result<Root> {
+        let root = read_root(&*call.store, key)?;
+        if root.setting == dir.setting() {
+            return Ok(root);
+        }
+        let (is, asked) = (&root.setting, dir.setting());
+        Err(Error::new(Kind::Incompatible, format!("it is a tree of `{is}`, not of `{asked}`")))
+    };
+    let roots = (read(stored)?, read(current)?);
+    let cache = StatCache::load(call.store.path(), &call.target.name, dir.setting());
+    let handle = dir.handle().try_clone_to_owned().map_err(|e| Error::io(e, "could not open", dir.path()))?;
+    act(&Request {
+        directory: &Dir::from_fd(handle, dir.path().to_owned()),
+        stored: &roots.0,
+        current: &roots.1,
+        only: &Only::new(&call.only)?,
+        source: &*call.store,
+        store: call.store.dir(),
+        disk: call.store.disk(),
+        target: &call.target.name,
+        witness: cache.as_ref().filter(|cache| cache.is_of(current)),
+        options: Options { stored_times: dir.options().times == Times::Stored, partial: call.partial },
+        cancel: &call.cancel,
+        report: &*call.report,
+    })
+}

@@ -1,0 +1,143 @@
+//! The end of a restore: all is made durable, then looked at again, and only then is
+//! removed what was displaced.
+
+use super::aside::Aside;
+use super::outcome::Refusal;
+use super::place::{split, stat_in};
+use super::put::Displaced;
+use super::{Run, lock};
+use crate::error::Result;
+use crate::tree::compare::{Change, Step};
+use crate::tree::scan::Stat;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+impl<'a> Run<'a> {
+    /// Whether what `change` brings about is there already: an earlier call was cut short.
+    pub(super) fn is_there(&self, change: &Change) -> Result<bool> {
+        let Some(place) = self.places.open(split(&change.path).0).unwrap_or(None) else { return Ok(false) };
+        let last = split(&change.path).1;
+        let Some(stat) = place.stat_of(last)? else { return Ok(false) };
+        let Some(after) = &change.after else { return Ok(false) };
+        if place.unchanged(last, &stat) {
+            return Ok(false);
+        }
+        let same_content = change.before.as_ref().is_some_and(|before| before.node == after.node);
+        Ok(!same_content && self.look().is(&place.dir, last, &stat, after)?)
+    }
+
+    /// Whether earlier calls left something aside.
+    pub(super) fn has_leftovers(&self) -> bool {
+        self.asides.all().iter().any(|aside| !aside.left().is_empty())
+    }
+
+    /// Makes all durable, looks at it again, and removes what was displaced.
+    pub(super) fn complete(&self) -> Result<()> {
+        self.disk.sync_filesystem(&self.places.root().dir)?;
+        for aside in self.asides.all().iter().skip(1) {
+            self.disk.sync_filesystem(&aside.dir)?;
+        }
+        self.look_again()?;
+        // The tree is as it should be: what cannot be removed now is dealt with by the
+        // next call, and is no failure of this one.
+        let _ = self.remove_displaced();
+        let _ = self.remove_leftovers();
+        let _ = self.asides.clear(&self.places);
+        self.places.close_again()
+    }
+
+    /// Tells what is not as it should be by now: somebody works in the tree.
+    fn look_again(&self) -> Result<()> {
+        let wanted =
+            |change: &Change, _| !change.passage || (change.becomes_dir() && change.before.is_none());
+        self.each(wanted, |change| {
+            if let Some(how) = self.check(change)? {
+                self.refuse(Refusal::new(&change.path, how));
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes what was displaced, unless somebody wrote to it since.
+    fn remove_displaced(&self) -> Result<()> {
+        let displaced = std::mem::take(&mut *lock(&self.displaced));
+        displaced.par_iter().try_for_each(|old| {
+            let Displaced { aside, name, path, stat } = old;
+            match stat_in(&aside.dir, name)? {
+                Some(now) if quiet(stat, &now) => self.disk.unlink(&aside.dir, name),
+                Some(_) => self.save(aside, name, path),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Deals with what earlier calls left aside and this one had no use for.
+    fn remove_leftovers(&self) -> Result<()> {
+        for aside in self.asides.all() {
+            if aside.left().is_empty() {
+                continue;
+            }
+            // Most belong to changes: whoever cut the call short left them where they were.
+            for step in self.walk()? {
+                let Step::Change(change) = step? else { continue };
+                let name = self.asides.name_of(&change.path);
+                if aside.is_left(&name) || aside.is_left(&super::aside::unfinished(&name)) {
+                    self.left_over(&aside, &name, &change)?;
+                }
+            }
+            for name in aside.left() {
+                self.orphan(&aside, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn left_over(&self, aside: &Arc<Aside<'a>>, name: &[u8], change: &Change) -> Result<()> {
+        if self.left_aside(aside, name, change)? {
+            self.disk.unlink(&aside.dir, name)?;
+        }
+        Ok(())
+    }
+
+    /// What belongs to a restore of other trees: removed if it is stored, else saved.
+    fn orphan(&self, aside: &Arc<Aside<'a>>, name: &[u8]) -> Result<()> {
+        let Some(stat) = stat_in(&aside.dir, name)? else { return Ok(()) };
+        let unfinished = name.starts_with(b"w");
+        let stored = || -> Result<bool> {
+            if !stat.is_file() || stat.size > crate::store::BLOCK as u64 {
+                return Ok(false);
+            }
+            let bytes = aside.dir.read(name, stat.size)?;
+            let key = crate::object::Key::of(crate::object::ObjectKind::Blob, &bytes);
+            Ok(bytes.is_empty() || self.source.read(&key).is_ok())
+        };
+        if unfinished || stored()? {
+            self.disk.unlink(&aside.dir, name)?;
+            aside.dealt_with(name);
+            return Ok(());
+        }
+        self.save(aside, name, name)
+    }
+
+    /// Nothing in the tree was touched: what was made aside goes.
+    pub(super) fn discard(&self) {
+        for aside in self.asides.all() {
+            for name in aside.dir.names().unwrap_or_default() {
+                if !aside.is_left(&name) && !name.starts_with(b"saved-") {
+                    // What stays is dealt with by the next call.
+                    let _ = self.disk.unlink(&aside.dir, &name);
+                }
+            }
+        }
+        let _ = self.asides.clear(&self.places);
+        let _ = self.places.close_again();
+    }
+}
+
+/// Whether nobody wrote to what was displaced since it was compared. Other names of it
+/// that go change its `ctime` as well.
+fn quiet(before: &Stat, now: &Stat) -> bool {
+    before.id() == now.id()
+        && (before.size, before.mtime, before.mode) == (now.size, now.mtime, now.mode)
+        && (before.ctime == now.ctime || before.nlink > 1)
+}

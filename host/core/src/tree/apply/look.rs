@@ -1,0 +1,181 @@
+//! What is on the disk at one name: as it was captured, as it is stored, or neither.
+//!
+//! Invariant: nothing is called `Current` or `Stored` that was not compared in kind
+//! and content, or that the witness (the stat cache of the capture) did not know as
+//! exactly the captured inode. Attributes may be a mixture of both sides, since a
+//! restore that was cut short leaves such; anything else is somebody's change.
+
+use super::place::Place;
+use super::rights::Rights;
+use crate::disk::Dir;
+use crate::error::{Error, Kind, Result};
+use crate::object::{Key, ObjectKind};
+use crate::store::Source;
+use crate::store::content::{self, Piece};
+use crate::tree::compare::Change;
+use crate::tree::node::{Entry, Node, Xattr};
+use crate::tree::scan::Stat;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// What is at a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Missing,
+    /// What the restore is to bring about, attributes perhaps aside.
+    Stored,
+    /// What was captured just before.
+    Current,
+    /// Neither; why, in a few words.
+    Foreign(&'static str),
+}
+
+/// It was made after the capture.
+pub const MADE_SINCE: &str = "it was made after the state before the restore was recorded";
+/// It was changed after the capture.
+pub const CHANGED_SINCE: &str = "it was changed after the state before the restore was recorded";
+
+/// Compares what is on the disk with what is stored.
+pub struct Look<'a> {
+    /// Where stored objects are read from.
+    pub source: &'a dyn Source,
+    /// What this process may give, so what a restore may have left.
+    pub rights: &'a Rights,
+}
+
+impl Look<'_> {
+    /// What `name` in `place`, now as in `stat`, is; `change.before` is what was
+    /// captured, `change.after` what is stored.
+    pub fn at(&self, place: &Place<'_>, name: &[u8], stat: Option<&Stat>, change: &Change) -> Result<Found> {
+        let Some(stat) = stat else { return Ok(Found::Missing) };
+        let (current, stored) = (change.before.as_ref(), change.after.as_ref());
+        if current.is_some_and(|entry| kind_is(stat, entry)) && place.unchanged(name, stat) {
+            return Ok(Found::Current);
+        }
+        let made = if current.is_none() { MADE_SINCE } else { CHANGED_SINCE };
+        for (entry, found) in [(stored, Found::Stored), (current, Found::Current)] {
+            let Some(entry) = entry else { continue };
+            if self.is(&place.dir, name, stat, entry)? {
+                let sides: Vec<&Entry> = current.into_iter().chain(stored).collect();
+                let known = self.attributes_known(&place.dir, name, stat, &sides)?;
+                return Ok(if known { found } else { Found::Foreign(made) });
+            }
+        }
+        Ok(Found::Foreign(made))
+    }
+
+    /// Whether kind and content of `name` in `dir` are those of `entry`. What changes
+    /// while it is read is not.
+    pub fn is(&self, dir: &Dir, name: &[u8], stat: &Stat, entry: &Entry) -> Result<bool> {
+        if !kind_is(stat, entry) {
+            return Ok(false);
+        }
+        Ok(match &entry.node {
+            Node::File { content, size, .. } => {
+                if stat.size != *size {
+                    return Ok(false);
+                }
+                let file = match dir.open_file(name) {
+                    Ok(file) => file,
+                    Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid) => return Ok(false),
+                    Err(e) => return Err(e),
+                };
+                let same = |now: rustix::io::Result<Stat>| {
+                    let now = now.map_err(|e| Error::io(e, "could not look at", dir.join(name)))?;
+                    Ok::<bool, Error>(
+                        now.id() == stat.id() && now.ctime == stat.ctime && now.size == stat.size,
+                    )
+                };
+                same(Stat::of_open(&file))?
+                    && content_is(self.source, &file, content, *size)
+                        .map_err(|e| e.context(crate::error::show(&dir.join(name))))?
+                    && same(Stat::of_open(&file))?
+            }
+            Node::Symlink(to) => match dir.read_link(name) {
+                Ok(now) => now == *to,
+                Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid) => false,
+                Err(e) if e.os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => false,
+                Err(e) => return Err(e),
+            },
+            Node::CharDevice(major, minor) | Node::BlockDevice(major, minor) => stat.rdev == (*major, *minor),
+            Node::Dir(_) | Node::Fifo | Node::Socket => true,
+        })
+    }
+
+    /// Whether each attribute is one that one of `sides` has, or one that a restore
+    /// without the right to give it leaves.
+    fn attributes_known(&self, dir: &Dir, name: &[u8], stat: &Stat, sides: &[&Entry]) -> Result<bool> {
+        let own_uid = stat.uid == self.rights.uid;
+        let own_gid = self.rights.gids.contains(&stat.gid);
+        let owner = (own_uid || sides.iter().any(|e| e.uid == stat.uid))
+            && (own_gid || sides.iter().any(|e| e.gid == stat.gid));
+        let is_link = stat.kind() == rustix::fs::FileType::Symlink;
+        let mode = is_link || sides.iter().any(|e| mode_is(stat, e));
+        if !owner || !mode {
+            return Ok(false);
+        }
+        let now: Vec<Xattr> = match dir.hold(name)? {
+            Some(held) => crate::tree::xattr::of_held(&held),
+            None => return Ok(false),
+        };
+        Ok(now.iter().all(|xattr| sides.iter().any(|e| e.xattrs.contains(xattr))))
+    }
+}
+
+/// Whether `stat` has the mode of `entry`, perhaps without setuid and setgid (a change
+/// of owner takes them), or for a directory opened up for its owner.
+pub fn mode_is(stat: &Stat, entry: &Entry) -> bool {
+    let (now, want) = (stat.permissions(), entry.mode);
+    now == want || now == want & !0o6000 || (stat.is_dir() && now == want | 0o700)
+}
+
+/// Whether `stat` is of the kind of `entry`.
+pub fn kind_is(stat: &Stat, entry: &Entry) -> bool {
+    use rustix::fs::FileType;
+    stat.kind()
+        == match &entry.node {
+            Node::File { .. } => FileType::RegularFile,
+            Node::Dir(_) => FileType::Directory,
+            Node::Symlink(_) => FileType::Symlink,
+            Node::Fifo => FileType::Fifo,
+            Node::Socket => FileType::Socket,
+            Node::CharDevice(..) => FileType::CharacterDevice,
+            Node::BlockDevice(..) => FileType::BlockDevice,
+        }
+}
+
+/// Whether `file` holds exactly the content `key` of `size` bytes.
+fn content_is(source: &dyn Source, file: &File, key: &Key, size: u64) -> Result<bool> {
+    let mut buffer = vec![0; crate::store::BLOCK.min(size as usize)];
+    if key.kind() == ObjectKind::Blob {
+        return Ok(fill(file, &mut buffer, 0)? && Key::of(ObjectKind::Blob, &buffer) == *key);
+    }
+    let mut same = true;
+    // Thrown to end early, and told from what goes wrong by `same`.
+    let differs = || Error::new(Kind::Changed, "it is not as stored");
+    let done = content::load(source, key, size, &mut |at, piece| {
+        let mut done = 0;
+        while same && done < piece.length() {
+            let part = (piece.length() - done).min(buffer.len() as u64) as usize;
+            let buffer = &mut buffer[..part];
+            same = fill(file, buffer, at + done)?
+                && match piece {
+                    Piece::Bytes(bytes) => bytes[done as usize..][..part] == *buffer,
+                    Piece::Zeros(_) => buffer.iter().all(|&b| b == 0),
+                };
+            done += part as u64;
+        }
+        if same { Ok(()) } else { Err(differs()) }
+    });
+    if same { done.map(|()| true) } else { Ok(false) }
+}
+
+/// Fills `buffer` from `file` at `offset`; false when the file ends before.
+fn fill(file: &File, buffer: &mut [u8], offset: u64) -> Result<bool> {
+    match file.read_exact_at(buffer, offset) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(Error::io(e, "could not read", "a file")),
+    }
+}

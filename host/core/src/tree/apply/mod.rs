@@ -1,0 +1,188 @@
+//! Making a directory equal to a stored tree, and nothing else in it.
+//!
+//! In order: everything new is made aside, whole and checked; what is to go is moved
+//! aside; directories are made; the new is put in place; hard links are joined;
+//! directories get their attributes; all is made durable; what was displaced is
+//! removed last. So what cannot be done (a damaged object, a full disk) is found
+//! before anything in the tree is touched, and until the end everything that was
+//! there still exists.
+//!
+//! Invariant: nothing that is not exactly as it was captured is replaced or removed;
+//! it is left, and told as refused. Every step is one operation of the file system on
+//! an open directory and one name, so nothing is ever reached through a link. A call
+//! that was cut short is completed by a second call, or taken back by one with the two
+//! trees exchanged: both need nothing but the two trees and what stands aside.
+
+mod action;
+mod aside;
+mod attributes;
+mod call;
+mod dirs;
+mod finish;
+mod links;
+mod look;
+mod make;
+mod outcome;
+mod place;
+mod put;
+mod restore;
+mod rights;
+
+pub use aside::RESERVED;
+pub use call::{preflight, restore};
+pub use outcome::{Outcome, Refusal, Saved};
+pub use restore::{Options, Request, run};
+
+pub(super) use action::{Action, action, removes, removes_dir};
+pub(super) use links::Links;
+pub(super) use look::Look;
+pub(super) use place::{Place, Places, split};
+pub(super) use rights::Rights;
+
+use self::aside::Asides;
+use self::attributes::Attributes;
+use self::put::Displaced;
+use crate::backend::Cancel;
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::report::Report;
+use crate::store::Source;
+use crate::tree::compare::{Change, Only, Step, Walk};
+use crate::tree::node::Time;
+use crate::tree::root::Root;
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Changes that are worked on at once by all threads.
+const BATCH: usize = 1024;
+
+/// One restore at work.
+pub(super) struct Run<'a> {
+    source: &'a dyn Source,
+    disk: &'a Disk,
+    rights: Rights,
+    places: Places<'a>,
+    asides: Asides<'a>,
+    current: &'a Root,
+    stored: &'a Root,
+    only: &'a Only,
+    options: &'a Options,
+    cancel: &'a Cancel,
+    report: &'a dyn Report,
+    links: Mutex<Links>,
+    displaced: Mutex<Vec<Displaced<'a>>>,
+    /// How many names of an inode were displaced, where it has several.
+    displaced_names: Mutex<HashMap<(u64, u64), u32>>,
+    outcome: Mutex<Outcome>,
+    /// Paths that are left as they are, with all that is in them.
+    left: RwLock<HashSet<Vec<u8>>>,
+    /// Directories that this call made.
+    made: Mutex<HashSet<Vec<u8>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The present time.
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time { sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nsec: since.subsec_nanos() }
+}
+
+impl<'a> Run<'a> {
+    fn look(&self) -> Look<'_> {
+        Look { source: self.source, rights: &self.rights }
+    }
+
+    fn attributes(&self) -> Attributes<'_> {
+        Attributes { disk: self.disk, rights: &self.rights, note: self }
+    }
+
+    fn walk(&self) -> Result<Walk<'_>> {
+        Walk::with_times(self.source, self.current, self.stored, self.only)
+    }
+
+    /// Leaves a path and all that is in it as they are.
+    fn refuse(&self, refusal: Refusal) {
+        let new = self.left.write().unwrap_or_else(PoisonError::into_inner).insert(refusal.path.clone());
+        if new {
+            lock(&self.outcome).refused.push(refusal);
+        }
+    }
+
+    /// Whether the path or a directory above it was refused.
+    fn is_refused(&self, path: &[u8]) -> bool {
+        let left = self.left.read().unwrap_or_else(PoisonError::into_inner);
+        !left.is_empty()
+            && (left.contains(path)
+                || path.iter().enumerate().any(|(at, &b)| b == b'/' && left.contains(&path[..at])))
+    }
+
+    fn save(&self, aside: &aside::Aside<'_>, name: &[u8], path: &[u8]) -> Result<()> {
+        let saved = self.asides.save(aside, name, path)?;
+        lock(&self.outcome).saved.push(saved);
+        Ok(())
+    }
+
+    fn made(&self, path: &[u8]) {
+        lock(&self.made).insert(path.to_vec());
+    }
+
+    fn is_made(&self, path: &[u8]) -> bool {
+        lock(&self.made).contains(path)
+    }
+
+    fn count(&self, change: &Change) {
+        let mut outcome = lock(&self.outcome);
+        match (&change.before, &change.after) {
+            (None, _) => outcome.added += 1,
+            (_, None) => outcome.deleted += 1,
+            _ if change.aspects().any_but_time() => outcome.modified += 1,
+            _ => {}
+        }
+    }
+
+    /// Goes through all changes; those that `pick` wants are handed to `act`, from many
+    /// threads at once, unless they were refused.
+    fn each(
+        &self,
+        pick: impl Fn(&Change, Action) -> bool,
+        act: impl Fn(&Change) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let flush = |batch: &mut Vec<Change>| {
+            self.cancel.check()?;
+            let todo = batch.par_iter().filter(|change| !self.is_refused(&change.path));
+            todo.try_for_each(&act)?;
+            self.report.advance(batch.len() as u64);
+            batch.clear();
+            Ok(())
+        };
+        for step in self.walk()? {
+            if let Step::Change(change) = step?
+                && pick(&change, self.action(&change))
+            {
+                batch.push(change);
+                if batch.len() == BATCH {
+                    flush(&mut batch)?;
+                }
+            }
+        }
+        flush(&mut batch)
+    }
+
+    fn action(&self, change: &Change) -> Action {
+        action(change, &lock(&self.links))
+    }
+}
+
+impl attributes::Note for Run<'_> {
+    fn note(&self, refusal: Refusal) {
+        lock(&self.outcome).notes.push(refusal);
+    }
+}
+
+#[cfg(test)]
+mod tests;

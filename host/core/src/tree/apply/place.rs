@@ -1,0 +1,238 @@
+//! The directories of a restore: opened name by name, never through a link.
+//!
+//! Invariant: a `Place` was reached from the root by opening one name after the other
+//! without following; what its path leads to later does not matter. Only so many are
+//! kept open, so a tree may be deep and wide. A directory that its owner may not
+//! enter or write is opened up while there is work in it, and closed again.
+
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result};
+use crate::tree::scan::Stat;
+use crate::tree::statcache::{DirRecord, StatCache};
+use rustix::fs::{Access, AtFlags};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Directories that are kept open; far below the usual limit of 1024 for a process.
+const KEPT: usize = 192;
+/// What the owner needs to work in a directory.
+const OWNER: u32 = 0o700;
+
+/// An open directory of the tree that is restored.
+pub struct Place<'a> {
+    /// The directory.
+    pub dir: Dir,
+    /// Its path from the root; empty for the root.
+    pub path: Vec<u8>,
+    /// What it was when it was opened.
+    pub stat: Stat,
+    writable: AtomicBool,
+    witness: Option<&'a StatCache>,
+    record: OnceLock<Option<DirRecord<'a>>>,
+}
+
+impl<'a> Place<'a> {
+    fn new(dir: Dir, path: Vec<u8>, witness: Option<&'a StatCache>) -> Result<Self> {
+        let stat = Stat::of_open(&dir).map_err(|e| Error::io(e, "could not look at", dir.path()))?;
+        Ok(Self { dir, path, stat, writable: AtomicBool::new(false), witness, record: OnceLock::new() })
+    }
+
+    /// What `name` in it is; none when it is not there.
+    pub fn stat_of(&self, name: &[u8]) -> Result<Option<Stat>> {
+        stat_in(&self.dir, name)
+    }
+
+    /// Whether `name` in it, now as in `stat`, is exactly what the capture saw.
+    pub fn unchanged(&self, name: &[u8], stat: &Stat) -> bool {
+        let record = self.record.get_or_init(|| self.witness?.dir(self.stat.dev, self.stat.ino));
+        record.as_ref().and_then(|record| record.entry(name)).is_some_and(|entry| entry.matches(stat))
+    }
+
+    /// Whether names can be made and removed in it with the rights of this process.
+    pub fn may_write(&self) -> Result<(), rustix::io::Errno> {
+        rustix::fs::accessat(&self.dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+    }
+
+    /// The file system and the mount: within one, names can be moved.
+    pub fn volume(&self) -> (u64, u64) {
+        (self.stat.dev, self.stat.mount)
+    }
+}
+
+/// What `name` in `dir` is; none when it is not there.
+pub fn stat_in(dir: &Dir, name: &[u8]) -> Result<Option<Stat>> {
+    let told = |e: rustix::io::Errno| Error::io(e, "could not look at", dir.join(name));
+    let text = CString::new(name).map_err(|_| told(rustix::io::Errno::INVAL))?;
+    match Stat::of(dir, &text) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(e) => Err(told(e)),
+    }
+}
+
+/// All places of one restore.
+pub struct Places<'a> {
+    disk: &'a Disk,
+    root: Arc<Place<'a>>,
+    uid: u32,
+    witness: Option<&'a StatCache>,
+    kept: Mutex<HashMap<Vec<u8>, Arc<Place<'a>>>>,
+    /// Directories that were opened up: the mode that they had.
+    opened_up: Mutex<BTreeMap<Vec<u8>, u32>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The path of the directory that holds `path`, and the last name.
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&b| b == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+impl<'a> Places<'a> {
+    /// Places beneath `root`; `witness` knows what was captured there.
+    pub fn new(disk: &'a Disk, root: Dir, witness: Option<&'a StatCache>) -> Result<Self> {
+        let uid = rustix::process::geteuid().as_raw();
+        let root = Arc::new(Place::new(root, Vec::new(), witness)?);
+        Ok(Self { disk, root, uid, witness, kept: Mutex::default(), opened_up: Mutex::default() })
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Arc<Place<'a>> {
+        &self.root
+    }
+
+    /// The directory at `path`; none when it is not there, or is no directory (a link
+    /// to one is none).
+    ///
+    /// # Errors
+    /// When it is there and cannot be opened.
+    pub fn open(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
+        self.walk(path, false)
+    }
+
+    /// Like [`Self::open`], opening up what its owner may not enter.
+    pub fn enter(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
+        self.walk(path, true)
+    }
+
+    /// Like [`Self::enter`], and makes sure that names can be made and removed in it.
+    pub fn enter_to_write(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
+        let Some(place) = self.enter(path)? else { return Ok(None) };
+        if !place.writable.load(Ordering::Relaxed) {
+            if place.stat.uid == self.uid && place.may_write() == Err(rustix::io::Errno::ACCESS) {
+                let now = Stat::of_open(&place.dir)
+                    .map_err(|e| Error::io(e, "could not look at", place.dir.path()))?;
+                self.note_mode(path, now.permissions());
+                self.disk.set_mode_of(&place.dir, now.permissions() | OWNER)?;
+            }
+            place.writable.store(true, Ordering::Relaxed);
+        }
+        Ok(Some(place))
+    }
+
+    fn walk(&self, path: &[u8], open_up: bool) -> Result<Option<Arc<Place<'a>>>> {
+        if path.is_empty() {
+            return Ok(Some(self.root.clone()));
+        }
+        let (mut at, mut from) = {
+            let kept = lock(&self.kept);
+            let ends = (0..=path.len()).rev().filter(|&end| end == path.len() || path[end] == b'/');
+            let mut found = ends.filter_map(|end| kept.get(&path[..end]).map(|place| (place.clone(), end)));
+            match found.next() {
+                Some((place, end)) if end == path.len() => return Ok(Some(place)),
+                Some((place, end)) => (place, end + 1),
+                None => (self.root.clone(), 0),
+            }
+        };
+        loop {
+            let end = path[from..].iter().position(|&b| b == b'/').map_or(path.len(), |n| from + n);
+            let Some(dir) = self.child(&at, &path[from..end], open_up)? else { return Ok(None) };
+            at = Arc::new(Place::new(dir, path[..end].to_vec(), self.witness)?);
+            let mut kept = lock(&self.kept);
+            if kept.len() >= KEPT {
+                kept.clear();
+            }
+            kept.insert(at.path.clone(), at.clone());
+            drop(kept);
+            if end == path.len() {
+                return Ok(Some(at));
+            }
+            from = end + 1;
+        }
+    }
+
+    fn child(&self, at: &Place<'_>, name: &[u8], open_up: bool) -> Result<Option<Dir>> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let error = match at.dir.child(name) {
+                Ok(dir) => return Ok(Some(dir)),
+                Err(error) => error,
+            };
+            let is = |errno: rustix::io::Errno| error.os_error() == Some(errno.raw_os_error());
+            match error.kind() {
+                Kind::NotFound | Kind::Invalid => return Ok(None),
+                _ if tries > 1 => return Err(error),
+                _ if is(rustix::io::Errno::MFILE) || is(rustix::io::Errno::NFILE) => lock(&self.kept).clear(),
+                Kind::Denied if open_up => match at.stat_of(name)? {
+                    Some(stat)
+                        if stat.is_dir() && stat.uid == self.uid && stat.permissions() & OWNER != OWNER =>
+                    {
+                        self.note_mode(&crate::tree::view::join(&at.path, name), stat.permissions());
+                        self.disk.set_mode(&at.dir, name, stat.permissions() | OWNER)?;
+                    }
+                    _ => return Err(error),
+                },
+                _ => return Err(error),
+            }
+        }
+    }
+
+    /// The directory at `path` is no more, or another: it is opened anew when needed.
+    pub fn forget(&self, path: &[u8]) {
+        let inside = |p: &[u8]| p.starts_with(path) && matches!(p.get(path.len()), None | Some(b'/'));
+        lock(&self.kept).retain(|p, _| !inside(p));
+    }
+
+    fn note_mode(&self, path: &[u8], mode: u32) {
+        lock(&self.opened_up).entry(path.to_vec()).or_insert(mode);
+    }
+
+    /// The mode of the directory at `path` has been set for good.
+    pub fn mode_is_set(&self, path: &[u8]) {
+        self.root.writable.store(false, Ordering::Relaxed);
+        lock(&self.kept).remove(path);
+        lock(&self.opened_up).remove(path);
+    }
+
+    /// Gives the mode back that directories had before they were opened up, unless it
+    /// was set for good or somebody else set it. What is inside comes before what holds it.
+    ///
+    /// # Errors
+    /// The first failure; all are tried.
+    pub fn close_again(&self) -> Result<()> {
+        let opened = std::mem::take(&mut *lock(&self.opened_up));
+        let mut first = Ok(());
+        for (path, mode) in opened.iter().rev() {
+            let close = || match self.open(path)? {
+                Some(place) if place.stat.permissions() == mode | OWNER => {
+                    self.disk.set_mode_of(&place.dir, *mode)
+                }
+                _ => Ok(()),
+            };
+            self.forget(path);
+            let done = close();
+            if first.is_ok() {
+                first = done;
+            }
+        }
+        first
+    }
+}

@@ -1,0 +1,303 @@
+//! The restore as a whole: plan, prepare aside, act, make durable, clean up; and when
+//! something goes wrong in between, put everything back.
+
+use super::action::{Action, removes, removes_dir};
+use super::aside::Asides;
+use super::outcome::{Outcome, Refusal};
+use super::place::Places;
+use super::rights::Rights;
+use super::{Run, lock};
+use crate::backend::Cancel;
+use crate::disk::{Dir, Disk};
+use crate::error::{Error, Kind, Result, show_bytes};
+use crate::report::{Report, Silent};
+use crate::store::Source;
+use crate::tree::compare::{Change, Only, Step};
+use crate::tree::plan::Plan;
+use crate::tree::root::Root;
+use crate::tree::statcache::StatCache;
+
+/// Paths that an error about refusals shows.
+const SHOWN: usize = 5;
+
+/// How a restore is done.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Regular files whose bytes are written get their stored time instead of the
+    /// present one.
+    pub stored_times: bool,
+    /// What cannot be done is left out; without this, nothing is begun then.
+    pub partial: bool,
+}
+
+/// What a restore is to do, and with what.
+pub struct Request<'a> {
+    /// The directory that is restored.
+    pub directory: &'a Dir,
+    /// What it is to be.
+    pub stored: &'a Root,
+    /// What was captured of it just before.
+    pub current: &'a Root,
+    /// The paths that are restored.
+    pub only: &'a Only,
+    /// Where stored objects are read from.
+    pub source: &'a dyn Source,
+    /// The store's directory: things are put aside and saved there.
+    pub store: &'a Dir,
+    /// The door.
+    pub disk: &'a Disk,
+    /// The target's name.
+    pub target: &'a str,
+    /// What the capture of `current` saw, where that is known: what is still exactly so
+    /// is not read again.
+    pub witness: Option<&'a StatCache>,
+    /// How.
+    pub options: Options,
+    /// Looked at by every loop.
+    pub cancel: &'a Cancel,
+    /// Who is told how far it is.
+    pub report: &'a dyn Report,
+}
+
+/// Makes the directory equal to the stored tree. A call that was cut short is completed
+/// by the same call, or taken back by one with `stored` and `current` exchanged.
+///
+/// # Errors
+/// `Denied` or `NoSpace` when something is known to be impossible: nothing was touched.
+/// Otherwise what went wrong; what was done before has been put back, or the error
+/// says what was not. What is left alone is no error but in the outcome.
+pub fn run(request: &Request<'_>) -> Result<Outcome> {
+    let mut plan = Plan::make(request)?;
+    if !request.options.partial
+        && let Some(error) = plan.refused()
+    {
+        return Err(error);
+    }
+    let run = Run::new(request, &mut plan)?;
+    if plan.is_empty() && !run.has_leftovers() {
+        return Ok(run.outcome());
+    }
+    request.report.begin("restoring", Some(plan.steps()), "items");
+    let done = run.go(&plan);
+    request.report.end();
+    match done {
+        Ok(()) => Ok(run.outcome()),
+        Err(Failed::Before(error)) => {
+            run.discard();
+            Err(error)
+        }
+        Err(Failed::Within(error)) => {
+            let outcome = run.outcome();
+            drop(run);
+            Err(take_back(request, error, &outcome))
+        }
+    }
+}
+
+/// When it went wrong.
+enum Failed {
+    /// Nothing in the tree was touched.
+    Before(Error),
+    /// Something may have been.
+    Within(Error),
+}
+
+/// Puts back what was done, and tells `error` with how that went.
+fn take_back(request: &Request<'_>, error: Error, before: &Outcome) -> Error {
+    let back = Request {
+        stored: request.current,
+        current: request.stored,
+        witness: None,
+        options: Options { partial: true, ..request.options },
+        cancel: &Cancel::default(),
+        report: &Silent,
+        ..*request
+    };
+    let done = Plan::unchecked(&back).and_then(|mut plan| {
+        let run = Run::new(&back, &mut plan)?;
+        match run.go(&plan) {
+            Ok(()) => Ok(run.outcome()),
+            Err(Failed::Before(error) | Failed::Within(error)) => Err(error),
+        }
+    });
+    let again = |error: Error, text: String| {
+        let new = Error::new(error.kind(), format!("{error}; {text}"));
+        match error.hint_text() {
+            Some(hint) => new.hint(hint),
+            None => new,
+        }
+    };
+    match done {
+        Err(second) => again(error, format!("putting back what was done failed as well: {second}"))
+            .hint("`snapback undo --resume` tries again to finish, `--take-back` to put everything back"),
+        Ok(outcome) => {
+            let known = |r: &&Refusal| !before.refused.iter().any(|b| b.path == r.path);
+            let mut not: Vec<&Refusal> = outcome.refused.iter().filter(known).collect();
+            not.sort_by(|a, b| a.path.cmp(&b.path));
+            match not.first() {
+                None => again(error, "what was done has been put back".to_owned()),
+                Some(first) => {
+                    let text = format!("what was done has been put back, but not {}", list(&not));
+                    again(error, format!("{text} ({})", first.reason))
+                }
+            }
+        }
+    }
+}
+
+/// Paths in words.
+fn list(refusals: &[&Refusal]) -> String {
+    let shown: Vec<String> = refusals.iter().take(SHOWN).map(|r| show_bytes(&r.path)).collect();
+    let more = refusals.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+impl Plan {
+    /// The error when something is known to be impossible.
+    fn refused(&self) -> Option<Error> {
+        if let Some(error) = &self.no_space {
+            return Some(error.clone());
+        }
+        let first = self.refusals.first()?;
+        let all: Vec<&Refusal> = self.refusals.iter().collect();
+        let what = match all.len() {
+            1 => format!("{} cannot be restored: {}", list(&all), first.reason),
+            n => format!("{n} paths cannot be restored: {} ({})", list(&all), first.reason),
+        };
+        let error = Error::new(Kind::Denied, format!("{what}; nothing was changed"));
+        Some(match &first.hint {
+            Some(hint) => {
+                error.hint(format!("`{hint}`, or leave out what cannot be restored with --partial"))
+            }
+            None => error.hint("leave out what cannot be restored with --partial"),
+        })
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(request: &'a Request<'_>, plan: &mut Plan) -> Result<Self> {
+        let setting = &request.stored.setting;
+        let run = Self {
+            source: request.source,
+            disk: request.disk,
+            rights: Rights::of_process(),
+            places: Places::new(request.disk, request.directory.try_clone()?, request.witness)?,
+            asides: Asides::open(request.disk, request.store, request.target, setting)?,
+            current: request.current,
+            stored: request.stored,
+            only: request.only,
+            options: &request.options,
+            cancel: request.cancel,
+            report: request.report,
+            links: std::mem::take(&mut plan.links).into(),
+            displaced: Default::default(),
+            displaced_names: Default::default(),
+            outcome: Default::default(),
+            left: Default::default(),
+            made: Default::default(),
+        };
+        plan.refusals.drain(..).for_each(|refusal| run.refuse(refusal));
+        lock(&run.outcome).notes.append(&mut plan.notes);
+        Ok(run)
+    }
+
+    /// What was done, sorted by path.
+    fn outcome(&self) -> Outcome {
+        let mut outcome = lock(&self.outcome).clone();
+        outcome.refused.sort_by(|a, b| a.path.cmp(&b.path));
+        outcome.notes.sort_by(|a, b| a.path.cmp(&b.path));
+        outcome.saved.sort_by(|a, b| a.path.cmp(&b.path));
+        outcome
+    }
+
+    fn go(&self, plan: &Plan) -> Result<(), Failed> {
+        self.notice().and_then(|()| self.prepare()).map_err(Failed::Before)?;
+        self.act(plan).and_then(|()| self.complete()).map_err(Failed::Within)
+    }
+
+    /// Looks for what earlier calls left in the tree.
+    fn notice(&self) -> Result<()> {
+        for step in self.walk()? {
+            if let Step::Leave(change) = step?
+                && change.becomes_dir()
+                && let Ok(Some(place)) = self.places.open(&change.path)
+            {
+                self.asides.notice(&place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes everything new aside.
+    fn prepare(&self) -> Result<()> {
+        let wanted = |change: &Change, action| {
+            let _ = change;
+            matches!(action, Action::Put | Action::Unshare)
+        };
+        self.each(wanted, |change| {
+            if !self.is_there(change)? {
+                self.stage(change)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn act(&self, plan: &Plan) -> Result<()> {
+        if plan.deleted > 0 || plan.modified > 0 {
+            self.each(|change, _| removes(change), |change| self.remove(change))?;
+            self.in_order(|step| match step {
+                Step::Leave(change) if removes_dir(&change) => self.remove_dir(&change),
+                _ => Ok(()),
+            })?;
+        }
+        self.in_order(|step| match step {
+            Step::Change(change) if self.action(&change) == Action::MakeDir => self.make_dir(&change),
+            _ => Ok(()),
+        })?;
+        self.each(
+            |_, action| matches!(action, Action::Put | Action::Settle),
+            |change| match self.action(change) {
+                Action::Put => self.put(change),
+                _ => self.settle(change),
+            },
+        )?;
+        self.in_order(|step| match step {
+            Step::Change(change) => match self.action(&change) {
+                Action::Link => self.link(&change),
+                Action::Unshare => self.unshare(&change),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        })?;
+        let mut walk = self.walk()?;
+        while let Some(step) = walk.next() {
+            self.cancel.check()?;
+            match step? {
+                Step::Leave(change) if !self.is_refused(&change.path) => self.finish_dir(&change)?,
+                Step::Change(change)
+                    if !walk.entered()
+                        && change.was_dir()
+                        && change.becomes_dir()
+                        && !self.is_refused(&change.path) =>
+                {
+                    self.finish_dir(&change)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through all steps one after the other, without those that were refused.
+    fn in_order(&self, mut act: impl FnMut(Step) -> Result<()>) -> Result<()> {
+        for step in self.walk()? {
+            self.cancel.check()?;
+            match step? {
+                Step::Change(change) | Step::Leave(change) if self.is_refused(&change.path) => {}
+                step => act(step)?,
+            }
+        }
+        Ok(())
+    }
+}

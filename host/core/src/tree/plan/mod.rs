@@ -1,0 +1,170 @@
+//! What a restore is going to do, found without touching anything.
+//!
+//! A plan has counts, what is known to be impossible with the command that would mend
+//! it, and what will come back only in part. It is made by walking the two trees; it
+//! holds no list of changes, which `compare` gives one by one.
+
+mod check;
+
+use crate::error::{Error, Result};
+use crate::store::content;
+use crate::tree::apply::{Refusal, Request};
+use crate::tree::compare::{Aspects, ChangeKind, Side, Step, Walk};
+use crate::tree::node::Node;
+use crate::tree::root::LeftOut;
+
+/// What a restore is going to do.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Entries that will be made again.
+    pub added: u64,
+    /// Entries that will be changed back.
+    pub modified: u64,
+    /// Entries that will be removed.
+    pub deleted: u64,
+    /// Entries of which the times alone will be set.
+    pub touched: u64,
+    /// Bytes of content that will be written.
+    pub bytes: u64,
+    /// What is known to be impossible.
+    pub refusals: Vec<Refusal>,
+    /// What will come back only in part, or is left alone since only one side has it.
+    pub notes: Vec<Refusal>,
+    /// Selected paths that neither side has.
+    pub unknown: Vec<Vec<u8>>,
+    /// There is no room for it.
+    pub no_space: Option<Error>,
+    pub(super) links: crate::tree::apply::Links,
+}
+
+impl Plan {
+    /// The plan of `request`.
+    ///
+    /// # Errors
+    /// When a stored directory cannot be read.
+    pub fn make(request: &Request<'_>) -> Result<Self> {
+        let mut plan = Self::default();
+        let mut check = check::Check::new(request)?;
+        plan.walk(request, Some(&mut check))?;
+        check.finish(&mut plan)?;
+        Ok(plan)
+    }
+
+    /// The same without looking at the disk: it is tried and seen.
+    pub(super) fn unchecked(request: &Request<'_>) -> Result<Self> {
+        let mut plan = Self::default();
+        plan.walk(request, None)?;
+        Ok(plan)
+    }
+
+    /// Reads and checks all content that will be written.
+    ///
+    /// # Errors
+    /// When some is missing or damaged; the error names the path.
+    pub fn verify(&self, request: &Request<'_>) -> Result<()> {
+        for step in Walk::new(request.source, request.current, request.stored, request.only)? {
+            let Step::Change(change) = step? else { continue };
+            let differs = change.aspects();
+            if let Some(Node::File { content, size, .. }) = change.after.as_ref().map(|entry| &entry.node)
+                && !change.passage
+                && (change.before.is_none() || differs.kind || differs.content)
+            {
+                content::load(request.source, content, *size, &mut |_, _| request.cancel.check())
+                    .map_err(|e| e.context(crate::error::show_bytes(&change.path)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, request: &Request<'_>, mut check: Option<&mut check::Check<'_>>) -> Result<()> {
+        let mut unknown: Vec<&Vec<u8>> = request.only.paths().iter().collect();
+        let (before, after) = (request.current, request.stored);
+        let mut walk = Walk::with_times(request.source, before, after, request.only)?;
+        while let Some(step) = walk.next() {
+            let change = match step? {
+                Step::Change(change) => change,
+                Step::NotComparable { side, left_out } => {
+                    self.not_comparable(side, &left_out);
+                    continue;
+                }
+                Step::Leave(_) => continue,
+            };
+            if change.passage && change.becomes_dir() && change.before.is_some() && !change.was_dir() {
+                let now = change.before.as_ref().map_or("nothing", |entry| entry.node.word());
+                let shown = crate::error::show_bytes(&change.path);
+                self.refusals.push(
+                    Refusal::new(
+                        &change.path,
+                        format!("it is a {now} now, and what was selected lies in it"),
+                    )
+                    .hint(format!("--path {shown}")),
+                );
+                walk.skip_inside();
+                continue;
+            }
+            self.count(&change);
+            self.links.note(&change);
+            if let Some(check) = &mut check
+                && !check.change(&change, self)?
+            {
+                walk.skip_inside();
+            }
+        }
+        if !self.links.is_empty() {
+            self.links.find_untouched(request.source, after, before)?;
+        }
+        let (stored, current) = (view(request, after), view(request, before));
+        unknown.retain(|path| {
+            !matches!((stored.find(path), current.find(path)), (Ok(Some(_)), _) | (_, Ok(Some(_))))
+        });
+        self.unknown = unknown.into_iter().cloned().collect();
+        Ok(())
+    }
+
+    fn count(&mut self, change: &crate::tree::compare::Change) {
+        if change.passage && !(change.becomes_dir() && change.before.is_none()) {
+            return;
+        }
+        let differs: Aspects = change.aspects();
+        match change.kind() {
+            ChangeKind::Added => self.added += 1,
+            ChangeKind::Deleted => self.deleted += 1,
+            ChangeKind::Modified if differs.any_but_time() => self.modified += 1,
+            ChangeKind::Modified => self.touched += 1,
+        }
+        if let Some(Node::File { size, sparse: false, .. }) = change.after.as_ref().map(|entry| &entry.node)
+            && (change.before.is_none() || differs.kind || differs.content)
+        {
+            self.bytes = self.bytes.saturating_add(*size);
+        }
+    }
+
+    fn not_comparable(&mut self, side: Side, left_out: &LeftOut) {
+        let why = left_out.why.word();
+        match side {
+            // What is there now was not captured: it must not be replaced.
+            Side::Before => self.notes.push(Refusal::new(
+                &left_out.path,
+                format!("it is left as it is, since what is there now was not recorded: {why}"),
+            )),
+            Side::After => self.notes.push(Refusal::new(
+                &left_out.path,
+                format!("it is left as it is, since the snapshot does not have it: {why}"),
+            )),
+        }
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.steps() == 0
+    }
+
+    /// How many entries are concerned.
+    pub fn steps(&self) -> u64 {
+        self.added + self.modified + self.deleted + self.touched
+    }
+}
+
+fn view<'a>(request: &Request<'a>, root: &crate::tree::root::Root) -> crate::tree::view::View<'a> {
+    crate::tree::view::View::new(request.source, root.clone())
+}
