@@ -25,7 +25,7 @@ pub use lock::Session;
 pub use plan::{Action, Ask, Plan, Saved};
 pub use recover::{Pending, Recovery};
 pub use retain::{Bounds, Freed};
-pub use take::{Request, Selection, Taken};
+pub use take::{Request, Running, Selection, Taken};
 pub use verify::Verification;
 
 use crate::backend::{Backends, Cancel};
@@ -42,7 +42,7 @@ use crate::report::Report;
 use crate::store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a command lends.
 #[derive(Clone)]
@@ -72,25 +72,26 @@ pub struct Environment {
 /// A project, for reading.
 pub struct Project {
     env: Environment,
-    config: Config,
+    /// Read when it is first asked for: what only looks needs no backend's settings.
+    config: OnceLock<Result<Config>>,
     store: Option<Arc<Store>>,
 }
 
 impl Project {
     /// Opens the project; it need not have a store yet. A root that is gone can be
-    /// opened as long as its store can.
+    /// opened as long as its store can. A wrong snapback.toml disturbs only those who
+    /// want to know what it says: a run may have written it, and must be undone.
     ///
     /// # Errors
-    /// When the root cannot be used, snapback.toml is wrong, or the store cannot be read.
+    /// When the root cannot be used, or the store cannot be read.
     pub fn open(env: Environment) -> Result<Self> {
         root::check(&env.root)?;
-        let config = read_config(&env)?;
         let path = env.root.join(STORE);
         let store = match fs::symlink_metadata(&path) {
             Ok(_) => Some(Store::open(&path, env.disk.clone())?),
             Err(_) => None,
         };
-        Ok(Self { env, config, store })
+        Ok(Self { env, config: OnceLock::new(), store })
     }
 
     /// Takes the store's lock for writing, makes the store if there is none, and
@@ -119,8 +120,11 @@ impl Project {
     }
 
     /// What the project asks for.
-    pub fn config(&self) -> &Config {
-        &self.config
+    ///
+    /// # Errors
+    /// When snapback.toml is wrong, or cannot be read.
+    pub fn config(&self) -> Result<&Config> {
+        self.config.get_or_init(|| read_config(&self.env)).as_ref().map_err(Clone::clone)
     }
 
     /// The store, when there is one.

@@ -1,16 +1,16 @@
 //! Taking a snapshot: capture all targets, commit, add the step to the timeline.
 
-use super::Session;
 use super::capture::{Job, holds};
 use super::diff::{Difference, differences};
+use super::{Project, Session};
 use crate::backend::Huge;
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
+use crate::history::Id;
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Timeline};
-use crate::history::{Id, snapshot};
 use crate::project::config::Configured;
 use crate::project::nearest;
 use crate::text::Bytes;
@@ -96,10 +96,10 @@ impl Session {
     pub fn take(&self, request: Request) -> Result<Taken> {
         let env = self.env();
         let selection = &request.selection;
-        let configured = &self.config().targets;
+        let configured = &self.config()?.targets;
         selection.check(configured)?;
         if request.kind == SnapshotKind::Run || request.kind == SnapshotKind::Manual {
-            self.check_place(selection)?;
+            self.check_place(selection.allow_huge)?;
         }
         let (wanted, skipped): (Vec<_>, Vec<_>) =
             configured.iter().partition(|c| selection.takes(&c.target.name));
@@ -217,13 +217,18 @@ impl Session {
         let id = Id::parse(self.env().inside.as_deref()?)?;
         self.is_running(&id).then_some(id)
     }
+}
 
-    /// The home directory and `/` are seldom what is meant.
-    fn check_place(&self, selection: &Selection) -> Result<()> {
-        let env = self.env();
+impl Project {
+    /// Refuses the first snapshot of the home directory or of `/`, which are seldom what
+    /// is meant; not with `insist`.
+    ///
+    /// # Errors
+    /// `TooLarge`, with the way to insist.
+    pub fn check_place(&self, insist: bool) -> Result<()> {
+        let env = &self.env;
         let home = env.home.as_deref();
-        let first = snapshot::ids(self.snapshots.path())?.is_empty();
-        if !first || selection.allow_huge || (env.root != Path::new("/") && Some(&*env.root) != home) {
+        if insist || (env.root != Path::new("/") && Some(&*env.root) != home) || !self.ids()?.is_empty() {
             return Ok(());
         }
         let which = if Some(&*env.root) == home { "your home directory" } else { "the whole system" };

@@ -1,0 +1,132 @@
+//! What the commands take that make snapshots and look after them.
+
+use clap::{Args, Subcommand};
+use snapback_core::Error;
+use snapback_core::project::units;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  snapback run -- make deploy
+  snapback run -m 'before the codemod' -- npx codemod src
+  snapback run --undo-on-failure -- ./migrate.sh
+
+Exit code: the command's own, 128+n when signal n ended it, 126 when it cannot be
+executed, 127 when there is none, 125 when snapback failed and it was not started.")]
+pub struct RunArgs {
+    /// Say what it is about
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+    /// Undo by itself when the command fails
+    #[arg(long)]
+    pub undo_on_failure: bool,
+    /// Snapshot only this target
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Snapshot all targets but this one
+    #[arg(long, value_name = "NAME")]
+    pub skip: Vec<String>,
+    /// Write a report of the run to FILE, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Take a first snapshot of any size
+    #[arg(long)]
+    pub allow_huge: bool,
+    /// The command, with its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true)]
+    pub command: Vec<OsString>,
+}
+
+/// What `snap` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  snapback snap -m 'it works'
+  id=$(snapback snap -q)")]
+pub struct SnapArgs {
+    /// Say what it is about
+    #[arg(short, long, value_name = "TEXT")]
+    pub message: Option<String>,
+    /// Keep it until `snapback forget`
+    #[arg(long)]
+    pub pin: bool,
+    /// Take a first snapshot of any size
+    #[arg(long)]
+    pub allow_huge: bool,
+}
+
+/// What `gc` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  snapback gc                    keep what the user's config.toml says
+  snapback gc --keep 5           keep the five newest
+  snapback gc --keep-within 7d   keep those of the last seven days
+  snapback gc --keep 5 -n        only say what that would drop
+
+Never dropped: what the next undo and redo need, the newest run, pinned snapshots.")]
+pub struct GcArgs {
+    /// Keep this many snapshots
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// Keep snapshots that are not older
+    #[arg(long, value_name = "AGE", value_parser = duration)]
+    pub keep_within: Option<Duration>,
+    /// Keep the store below this size
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
+    /// Only say what would be dropped
+    #[arg(short = 'n', long = "dry-run")]
+    pub dry: bool,
+}
+
+/// What `forget` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  snapback forget 7f3a   drop it, and remove from the disk what only it holds")]
+pub struct ForgetArgs {
+    /// The snapshot: its ID, a unique beginning or ending of it, or @0, @1 ...
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// What `backends` takes.
+#[derive(Debug, Args)]
+pub struct BackendsArgs {
+    /// What to do; nothing: list
+    #[command(subcommand)]
+    pub command: Option<BackendsCommand>,
+}
+
+/// What to do about backends.
+#[derive(Debug, Subcommand)]
+pub enum BackendsCommand {
+    /// List them
+    List,
+    /// Show all about one: what it wants, and its settings
+    Show {
+        /// Its name
+        #[arg(value_name = "N")]
+        name: String,
+    },
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    units::duration(text).map_err(in_one_line)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    units::size(text).map_err(in_one_line)
+}
+
+fn in_one_line(error: Error) -> String {
+    match error.hint_text() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}

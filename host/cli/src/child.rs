@@ -1,0 +1,241 @@
+//! The wrapped command: started as if snapback were not there, and waited for.
+//!
+//! Invariants: same process group, same terminal, same standard streams; arguments
+//! as they were typed; the environment as it was, and two variables more. The job is
+//! stopped when the command is stopped, no sooner and no later, so the shell's job
+//! control works. Refuses nothing: what cannot be started gets the shell's exit code.
+
+use crate::exit::Code;
+use crate::signals::Signals;
+use rustix::fs::Access;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
+use rustix::process::{getpid, kill_process, waitid, waitpid};
+use snapback_core::error::{Error, Kind, Result, show, show_bytes};
+use snapback_core::history::Id;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The run's ID, for the command.
+pub const RUN_ID: &str = "SNAPBACK_RUN_ID";
+/// The project's root, for the command.
+pub const ROOT: &str = "SNAPBACK_ROOT";
+
+/// What the shell says of a file that is no program and has no `#!` line.
+const ENOEXEC: i32 = 8;
+
+/// A command that is there and can be executed, as far as can be seen.
+#[derive(Debug)]
+pub struct Wrapped<'a> {
+    words: &'a [OsString],
+    directory: Option<&'a Path>,
+    /// The file, where the search for it ended.
+    file: PathBuf,
+}
+
+/// Why a command cannot be started, and the exit code for it.
+#[derive(Debug)]
+pub struct Unstartable {
+    /// What to say.
+    pub error: Error,
+    /// What to end with.
+    pub code: Code,
+}
+
+impl<'a> Wrapped<'a> {
+    /// Looks for the program in `search`, a value of PATH, as the shell does.
+    /// `directory` is where it is to run, when not here.
+    ///
+    /// # Errors
+    /// 127 when there is none, 126 when it cannot be executed.
+    pub fn find(
+        words: &'a [OsString],
+        search: &OsStr,
+        directory: Option<&'a Path>,
+    ) -> Result<Self, Unstartable> {
+        let name = words.first().map_or(OsStr::new(""), |word| word);
+        let place = |dir: &Path| directory.unwrap_or(Path::new("")).join(dir);
+        let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+            vec![place(Path::new(name))]
+        } else if name.is_empty() {
+            Vec::new()
+        } else {
+            env::split_paths(search)
+                .map(|dir| if dir.as_os_str().is_empty() { PathBuf::from(".") } else { dir })
+                .map(|dir| place(&dir).join(name))
+                .collect()
+        };
+        let mut refused = None;
+        for file in candidates {
+            match fs::metadata(&file) {
+                Ok(meta) if meta.is_dir() => refused = refused.or(Some((file, "it is a directory"))),
+                Ok(_) if rustix::fs::access(&file, Access::EXEC_OK).is_ok() => {
+                    return Ok(Self { words, directory, file });
+                }
+                Ok(_) => refused = refused.or(Some((file, "permission denied"))),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    refused = refused.or(Some((file, "permission denied")));
+                }
+                Err(_) => {}
+            }
+        }
+        Err(match refused {
+            Some((file, why)) => not_executable(&file, why),
+            None => no_command(name),
+        })
+    }
+
+    /// Starts it in the run `id` of the project at `root`, and waits for it.
+    ///
+    /// # Errors
+    /// When it cannot be started, with the shell's exit code.
+    pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<Code, Unstartable> {
+        let name = &self.words[0];
+        let started = match self.command(name).env(RUN_ID, id.as_str()).env(ROOT, root).spawn() {
+            // No program and no `#!` line: the shell takes it for its own, and so does this.
+            Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.arg(&self.file).args(&self.words[1..]);
+                self.placed(&mut shell).env(RUN_ID, id.as_str()).env(ROOT, root).spawn()
+            }
+            other => other,
+        };
+        let child = started.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if !self.file.exists() => no_command(name),
+            // The file is there: what its `#!` line names is not.
+            io::ErrorKind::NotFound => {
+                not_executable(&self.file, "the program that its first line names is missing")
+            }
+            _ => {
+                let error = Error::io(error, "could not start", &self.file);
+                Unstartable { error, code: Code::NOT_EXECUTABLE }
+            }
+        })?;
+        let pid = Pid::from_child(&child);
+        signals.started(pid);
+        Ok(wait(pid, signals))
+    }
+
+    fn command(&self, name: &OsStr) -> Command {
+        let mut command = Command::new(name);
+        command.args(&self.words[1..]);
+        self.placed(&mut command);
+        command
+    }
+
+    fn placed<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        match self.directory {
+            Some(directory) => command.current_dir(directory),
+            None => command,
+        }
+    }
+}
+
+/// Waits until the command has ended, stopping and going on with it.
+fn wait(pid: Pid, signals: &Signals) -> Code {
+    loop {
+        // Only looks: the number stays the command's until it is reaped below.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(pid), look) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            // How it ended cannot be known; that it ended is certain.
+            Err(_) => return signals.reaping(|| (Code::FAILED, true)),
+        }
+        let status = signals.reaping(|| {
+            let status = waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG).ok().flatten();
+            let status = status.map(|(_, status)| status);
+            (status, status.is_some_and(|status| status.exited() || status.signaled()))
+        });
+        match status.map(ended) {
+            Some(Some(code)) => return code,
+            Some(None) => stop_with(pid),
+            None => {}
+        }
+    }
+}
+
+fn ended(status: WaitStatus) -> Option<Code> {
+    status.exit_status().map(Code::of_exit).or_else(|| status.terminating_signal().map(Code::of_signal))
+}
+
+/// The command was stopped: stop too, so that the shell sees a stopped job, and let
+/// the command go on when the shell wakes us.
+fn stop_with(pid: Pid) {
+    if is_stopped(pid) {
+        let _ = kill_process(getpid(), Signal::STOP);
+        // A command in a process group of its own is not woken by the shell.
+        let _ = kill_process(pid, Signal::CONT);
+    }
+}
+
+/// Whether it still is: it may have been woken in the meantime, and then stopping
+/// would stop a job that nobody will wake.
+fn is_stopped(pid: Pid) -> bool {
+    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    state_in(&stat).is_none_or(|state| state == b'T')
+}
+
+/// The state in a line of `/proc/<pid>/stat`: what follows the name, which may hold
+/// anything, and its last parenthesis.
+fn state_in(stat: &[u8]) -> Option<u8> {
+    let name_ends = stat.iter().rposition(|&b| b == b')')?;
+    stat.get(name_ends + 2).copied()
+}
+
+fn no_command(name: &OsStr) -> Unstartable {
+    let why = format!("there is no command {}", show_bytes(name.as_bytes()));
+    let error = Error::new(Kind::NotFound, why)
+        .hint("no snapshot was taken and nothing was run; check its name and PATH");
+    Unstartable { error, code: Code::NO_COMMAND }
+}
+
+fn not_executable(file: &Path, why: &str) -> Unstartable {
+    let error = Error::new(Kind::Denied, format!("could not execute {}: {why}", show(file)))
+        .hint("`chmod +x` makes a program of your own executable");
+    Unstartable { error, code: Code::NOT_EXECUTABLE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn words(name: &str) -> Vec<OsString> {
+        vec![name.into()]
+    }
+
+    #[test]
+    fn programs_are_looked_for_as_the_shell_does() {
+        let dir = env::temp_dir().join(format!("snapback-cli-child-{}", std::process::id()));
+        fs::create_dir_all(dir.join("folder")).unwrap();
+        fs::write(dir.join("plain"), "").unwrap();
+        fs::write(dir.join("program"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(dir.join("program"), fs::Permissions::from_mode(0o755)).unwrap();
+
+        let code = |name: &str, search: &str, at: Option<&Path>| {
+            Wrapped::find(&words(name), OsStr::new(search), at).map(|found| found.file).map_err(|e| e.code)
+        };
+        let search = dir.to_str().unwrap();
+        assert_eq!(code("program", search, None), Ok(dir.join("program")));
+        assert_eq!(code("./program", "", Some(&dir)), Ok(dir.join("./program")));
+        assert_eq!(code("nothing", search, None), Err(Code::NO_COMMAND));
+        assert_eq!(code("", search, None), Err(Code::NO_COMMAND));
+        assert_eq!(code("plain", search, None), Err(Code::NOT_EXECUTABLE));
+        assert_eq!(code("folder", search, None), Err(Code::NOT_EXECUTABLE));
+        // A later one that can be executed wins over an earlier one that cannot.
+        assert!(code("sh", &format!("{search}:/bin"), None).is_ok());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn the_state_is_found_behind_any_name() {
+        assert_eq!(state_in(b"12 (a) T b) S 1 12"), Some(b'S'));
+        assert_eq!(state_in(b"12 (x) T 1"), Some(b'T'));
+        assert_eq!(state_in(b""), None);
+    }
+}

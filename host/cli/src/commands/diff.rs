@@ -1,0 +1,208 @@
+//! `snapback diff`: what changed, one change at a time as it is found.
+
+use crate::args::DiffArgs;
+use crate::contents;
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::Change;
+use crate::output::Out;
+use crate::render::words::{Counts, letter};
+use crate::render::{patch, plan};
+use crate::terminal::{Terminal, Tone};
+use snapback_core::backend::Target;
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::history::Id;
+use snapback_core::history::snapshot::{Captured, Snapshot};
+use snapback_core::session::{Difference, Present, Project, differences};
+use snapback_core::store::Source;
+use snapback_core::text::Bytes;
+use snapback_core::tree::compare::ChangeKind;
+use std::collections::BTreeMap;
+
+/// Does it.
+///
+/// # Errors
+/// When a side cannot be read.
+pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
+    let project = context.open()?;
+    let store = project.need_store()?.clone();
+    let paths = context.inside(&project, &args.paths)?;
+    let from = match &args.from {
+        Some(id) => project.find(id)?,
+        None => before_last_step(&project)?,
+    };
+    let to = args.to.as_ref().map(|id| project.find(id)).transpose()?;
+    let present: Option<Present> = match &to {
+        Some(_) => None,
+        None => Some(project.present(&from)?),
+    };
+    let (source, after): (&dyn Source, &[Captured]) = match (&to, &present) {
+        (Some(to), _) => (&*store, &to.targets),
+        (None, Some(present)) => (&*present.source, &present.targets),
+        (None, None) => unreachable!("one of the two is there"),
+    };
+    let to = to.as_ref().map(|to| &to.id);
+    let mut found = Found {
+        out: &mut context.out,
+        terminal: context.terminal,
+        form: Form::of(args, context.global.json),
+        source,
+        counts: BTreeMap::new(),
+        begun: false,
+    };
+    let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(&c.target))).collect();
+    found.begin(&from, to)?;
+    let mut any = false;
+    differences(source, &from.targets, after, &mut |change| {
+        if is_wanted(&change, &bases, &paths) {
+            any = true;
+            found.one(&change)?;
+        }
+        Ok(())
+    })?;
+    found.end()?;
+    Ok(if any && args.exit_code { Code::CHANGES } else { Code::DONE })
+}
+
+/// Where `undo` would go.
+fn before_last_step(project: &Project) -> Result<Snapshot> {
+    match project.timeline()?.done.last() {
+        Some(step) => project.load(&step.before),
+        None => Err(Error::new(Kind::NotFound, "there is nothing to undo, so nothing to compare with")
+            .hint("name a snapshot: `snapback diff @0` compares the newest with the present")),
+    }
+}
+
+/// Where a target's directory lies in the project.
+fn base(target: &Target) -> Vec<u8> {
+    target.settings.get("path").map_or_else(Vec::new, |path| contents::base(path))
+}
+
+/// Whether a change inside a target is at one of `paths` of the project, or lies in
+/// one; all do when there are none.
+fn is_wanted(change: &Difference, bases: &[(&str, Vec<u8>)], paths: &[Bytes]) -> bool {
+    let base = bases.iter().find(|(target, _)| *target == change.target);
+    let place = match base {
+        Some((_, base)) if !base.is_empty() => [base, &change.path[..]].join(&b'/'),
+        _ => change.path.clone(),
+    };
+    paths.is_empty() || paths.iter().any(|path| contents::within(&place, &path.0).is_some())
+}
+
+/// How changes are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A letter and a path.
+    Short,
+    /// As a patch.
+    Patch,
+    /// Numbers only.
+    Stat,
+    /// As JSON.
+    Json,
+}
+
+impl Form {
+    fn of(args: &DiffArgs, json: bool) -> Self {
+        match (json, args.patch, args.stat) {
+            (true, ..) => Self::Json,
+            (_, true, _) => Self::Patch,
+            (_, _, true) => Self::Stat,
+            _ => Self::Short,
+        }
+    }
+}
+
+/// Writes changes as they are found.
+struct Found<'a> {
+    out: &'a mut Out,
+    terminal: Terminal,
+    form: Form,
+    source: &'a dyn Source,
+    counts: BTreeMap<String, Counts>,
+    begun: bool,
+}
+
+impl Found<'_> {
+    fn begin(&mut self, from: &Snapshot, to: Option<&Id>) -> Result<()> {
+        if self.form != Form::Json {
+            return Ok(());
+        }
+        let to = to.map_or_else(|| "null".to_owned(), |to| format!("\"{to}\""));
+        self.out
+            .bytes(format!("{{\n  \"from\": \"{}\",\n  \"to\": {to},\n  \"changes\": [", from.id).as_bytes())
+    }
+
+    fn one(&mut self, change: &Difference) -> Result<()> {
+        match self.form {
+            Form::Json => {
+                let json = serde_json::to_string(&Change::from(change)).expect("a change is JSON");
+                let comma = if self.begun { "," } else { "" };
+                self.begun = true;
+                self.out.bytes(format!("{comma}\n    {json}").as_bytes())
+            }
+            Form::Stat => {
+                self.counts.entry(change.target.clone()).or_default().add(change.kind);
+                Ok(())
+            }
+            Form::Short => self.head(change),
+            Form::Patch => {
+                self.head(change)?;
+                let out = &mut *self.out;
+                patch::write(change, self.source, &self.terminal, &mut |bytes| out.bytes(bytes))
+            }
+        }
+    }
+
+    fn head(&mut self, change: &Difference) -> Result<()> {
+        let tone = match change.kind {
+            ChangeKind::Added => Tone::Added,
+            ChangeKind::Modified => Tone::Modified,
+            ChangeKind::Deleted => Tone::Deleted,
+        };
+        let letter = self.terminal.paint(tone, letter(change.kind));
+        self.out.line(&format!("{letter} {}", plan::place(change)))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.form {
+            Form::Json => self.out.line(if self.begun { "\n  ]\n}" } else { "]\n}" })?,
+            Form::Stat => {
+                for (target, counts) in &self.counts {
+                    self.out.line(&format!("{target}: {}", counts.as_happened()))?;
+                }
+            }
+            Form::Short | Form::Patch => {}
+        }
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_covers_itself_and_what_lies_in_it() {
+        let change = |target: &str, path: &str| Difference {
+            target: target.into(),
+            kind: ChangeKind::Added,
+            path: path.as_bytes().to_vec(),
+            before: None,
+            after: None,
+        };
+        let bases = [("tree", Vec::new()), ("code", b"src".to_vec())];
+        let paths = [Bytes(b"src".to_vec())];
+        for (target, path, wanted) in [
+            ("tree", "src", true),
+            ("tree", "src/a", true),
+            ("tree", "srcs", false),
+            ("tree", "a/src", false),
+            ("code", "a", true),
+        ] {
+            assert_eq!(is_wanted(&change(target, path), &bases, &paths), wanted, "{target} {path}");
+        }
+        assert!(is_wanted(&change("tree", "x"), &bases, &[]));
+        assert!(is_wanted(&change("tree", "x"), &bases, &[Bytes::default()]));
+    }
+}

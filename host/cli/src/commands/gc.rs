@@ -1,0 +1,50 @@
+//! `snapback gc`: drop old snapshots and give their space back.
+
+use crate::args::GcArgs;
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::{self, FreedReport};
+use crate::render::words::count;
+use snapback_core::error::Result;
+use snapback_core::project::units::human;
+use snapback_core::session::{Bounds, Freed};
+
+/// Does it.
+///
+/// # Errors
+/// Inside a run; when the store cannot be read or written.
+pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
+    context.refuse_inside_run("gc")?;
+    let project = context.open()?;
+    project.need_store()?;
+    let session = project.lock()?;
+    let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
+    let freed = session.gc(&bounds, args.dry)?;
+    report(context, &freed, args.dry)
+}
+
+/// Says what was dropped, or would be.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn report(context: &mut Context, freed: &Freed, dry: bool) -> Result<Code> {
+    let dropped = count(freed.dropped.len() as u64, "snapshot");
+    match dry {
+        true => {
+            context.talk.say(format_args!("would drop {dropped} and give {} back", human(freed.bytes)));
+        }
+        false => context.talk.say(format_args!("dropped {dropped}, {} given back", human(freed.bytes))),
+    }
+    for problem in &freed.problems {
+        context.talk.say(format_args!("not all could be given back: {problem}"));
+    }
+    if context.global.json {
+        json::write(&mut context.out, &FreedReport::new(freed))?;
+    } else {
+        for id in &freed.dropped {
+            context.out.line(id.as_str())?;
+        }
+        context.out.flush()?;
+    }
+    Ok(Code::DONE)
+}

@@ -1,0 +1,126 @@
+//! `snapback list`: the snapshots, newest first; damaged ones are named, not hidden.
+
+use crate::args::ListArgs;
+use crate::contents;
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::{self, Lacks, ListItem};
+use crate::render::{table, words};
+use crate::talk::Talk;
+use crate::terminal::Tone;
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::history::SnapshotKind;
+use snapback_core::project::units::human;
+use snapback_core::session::{Listing, Project};
+
+/// Does it.
+///
+/// # Errors
+/// When the snapshots cannot be listed at all.
+pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
+    let project = context.open()?;
+    let (mut listings, damaged) = project.list()?;
+    for damaged in &damaged {
+        context.talk.say(format_args!("{}; it cannot be restored", damaged.error));
+        context.talk.detail(format_args!("`snapback forget {}` drops it", damaged.id));
+    }
+    if let Some(run) = &args.run {
+        let run = project.find(run)?;
+        if run.kind != SnapshotKind::Run {
+            let why = format!("snapshot {} was not taken for a run", run.id);
+            return Err(Error::new(Kind::Invalid, why).hint("`snapback list` shows the runs"));
+        }
+        listings.retain(|l| l.snapshot.id == run.id || l.snapshot.run.as_ref() == Some(&run.id));
+    }
+    if context.global.json {
+        let described: Vec<_> =
+            listings.into_iter().map(|listing| Described::new(&project, listing, &context.talk)).collect();
+        let items: Vec<_> = described.iter().map(Described::item).collect();
+        json::write(&mut context.out, &items)?;
+        return Ok(Code::DONE);
+    }
+    if listings.is_empty() && damaged.is_empty() {
+        context.talk.say(format_args!("there are no snapshots of {} yet", show(project.root())));
+        context.talk.detail("`snapback run -- COMMAND` or `snapback snap` takes one");
+        return Ok(Code::DONE);
+    }
+    let now = context.now();
+    let rows: Vec<[String; 5]> = listings.iter().map(|listing| row(listing, now)).collect();
+    let lines =
+        table::lay_out(["ID", "AGE", "KIND", "ADDED", "WHAT"], &[1, 3], &rows, context.terminal.width);
+    for (number, line) in lines.iter().enumerate() {
+        let line = if number == 0 { context.terminal.paint(Tone::Aside, line) } else { line.clone() };
+        context.out.line(&line)?;
+    }
+    context.out.flush()?;
+    Ok(Code::DONE)
+}
+
+fn row(listing: &Listing, now: i64) -> [String; 5] {
+    let snapshot = &listing.snapshot;
+    let command = snapshot.command.as_deref().map(words::command_line);
+    let message = snapshot.message.as_deref().map(|text| format!("\"{}\"", words::one_line(text)));
+    let mut what: Vec<String> = message.into_iter().chain(command).collect();
+    if what.is_empty() && !matches!(snapshot.kind, SnapshotKind::Manual | SnapshotKind::Interval) {
+        what.push(words::about(snapshot));
+    }
+    let inside = snapshot.run.as_ref().filter(|run| **run != snapshot.id);
+    let notes = [
+        words::outcome(listing),
+        inside.map(|run| format!("inside {run}")),
+        snapshot.pinned.then(|| "pinned".to_owned()),
+    ];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    if !notes.is_empty() {
+        what.insert(0, format!("[{}]", notes.join(", ")));
+    }
+    [
+        snapshot.id.to_string(),
+        words::short_age(snapshot.created.0.as_millisecond(), now),
+        snapshot.kind.word().to_owned(),
+        human(snapshot.bytes_added),
+        what.join("  "),
+    ]
+}
+
+/// A snapshot and what it lacks, for JSON.
+pub struct Described {
+    listing: Listing,
+    lacks: Lacks,
+}
+
+impl Described {
+    /// Reads what the snapshot lacks; what cannot be read of that is said.
+    pub fn new(project: &Project, listing: Listing, talk: &Talk) -> Self {
+        let id = &listing.snapshot.id;
+        let roots: Vec<_> = (listing.snapshot.targets.iter())
+            .map(|captured| {
+                let roots = project.need_store().and_then(|store| contents::roots(&**store, captured));
+                let roots = roots.unwrap_or_else(|error| {
+                    let target = &captured.target.name;
+                    talk.say(format_args!("what `{target}` lacks in snapshot {id} cannot be read: {error}"));
+                    Vec::new()
+                });
+                (captured, roots)
+            })
+            .collect();
+        let lacks = Lacks::of(roots.iter().map(|(captured, roots)| (*captured, &roots[..])));
+        drop(roots);
+        Self { listing, lacks }
+    }
+
+    /// For JSON.
+    pub fn item(&self) -> ListItem<'_> {
+        ListItem::new(&self.listing, &self.lacks)
+    }
+
+    /// The snapshot.
+    pub fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// What it lacks.
+    pub fn lacks(&self) -> &Lacks {
+        &self.lacks
+    }
+}

@@ -1,0 +1,155 @@
+//! What undo, redo and restore have in common: plan, say it, ask where that is needed,
+//! do it, say what was done.
+//!
+//! Invariant: nothing is touched before the plan was said; with `-n` nothing is touched
+//! at all. Refuses to act while a run is going on without a yes.
+
+use super::take;
+use crate::contents::{self, Found};
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::{self, Restored};
+use crate::render::plan as text;
+use crate::render::words::{self, count};
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::history::Id;
+use snapback_core::history::timeline::Step;
+use snapback_core::session::{Action, Ask, Outcome, Plan, Project, Saved, Session};
+use snapback_core::text::Bytes;
+use std::path::PathBuf;
+
+/// What is wished for.
+pub struct Wish<'a> {
+    /// What to go to.
+    pub ask: Ask,
+    /// Only these targets; empty: all.
+    pub targets: &'a [String],
+    /// Only these paths, as they were typed; empty: all.
+    pub paths: &'a [PathBuf],
+    /// Only say it.
+    pub dry: bool,
+    /// One target that fails does not take back the others.
+    pub partial: bool,
+}
+
+/// Does it.
+///
+/// # Errors
+/// When it cannot be planned, is not wanted, or fails.
+pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Result<Code> {
+    // Planning would make a store where there is none.
+    project.need_store()?;
+    take::interrupted(context, &project);
+    let paths = context.inside(&project, wish.paths)?;
+    let session = project.lock()?;
+    let plan = session.plan(&wish.ask, wish.targets, &paths)?;
+    known(&session, &plan, &paths)?;
+    announce(context, &plan, &session);
+    if wish.dry {
+        if context.global.json {
+            let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
+            json::write(&mut context.out, &report)?;
+        }
+        return Ok(code(plan.not_restored.is_empty()));
+    }
+    agree(context, &plan)?;
+    let outcome = carry_out(context, &session, plan, wish.partial)?;
+    if context.global.json {
+        let (to, saved) = (outcome.restored_to.as_str(), outcome.saved_as.as_str());
+        let report = Restored::new(to, Some(saved), &outcome.changes, &outcome.not_restored);
+        json::write(&mut context.out, &report)?;
+    }
+    Ok(code(outcome.not_restored.is_empty()))
+}
+
+/// Refuses a path that is neither in the snapshot nor in the project now: it is misspelt.
+fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
+    let store = session.need_store()?;
+    for path in paths {
+        let covers = |of: &[u8]| of.strip_prefix(&path.0[..]).is_some_and(|r| r.is_empty() || r[0] == b'/');
+        if path.0.is_empty() || plan.changes.iter().any(|change| covers(&change.path)) {
+            continue;
+        }
+        let found = contents::look(&**store, &plan.to, &path.0)?;
+        let why = match found {
+            Found::There(_) => continue,
+            Found::LeftOut(why) => format!("{path} is not in snapshot {}: {why}", plan.to.id),
+            Found::Missing => format!("there is no {path}, neither now nor in snapshot {}", plan.to.id),
+        };
+        return Err(Error::new(Kind::NotFound, why).hint("`snapback show` says what a snapshot lacks"));
+    }
+    Ok(())
+}
+
+/// Says what `plan` will do.
+fn announce(context: &Context, plan: &Plan, session: &Session) {
+    if plan.is_empty() {
+        return;
+    }
+    let announcement = text::announce(plan, session.root(), context.now());
+    context.talk.say(&announcement.first);
+    announcement.rest.iter().for_each(|line| context.talk.detail(line));
+}
+
+/// A yes, where one is needed.
+fn agree(context: &Context, plan: &Plan) -> Result<()> {
+    if plan.is_empty() || context.global.yes {
+        return Ok(());
+    }
+    let no = || Err(Error::new(Kind::Cancelled, "nothing was done").hint("`--yes` answers the question"));
+    if !plan.running.is_empty() {
+        let ids: Vec<&str> = plan.running.iter().map(Id::as_str).collect();
+        let why = format!("a run is going on ({}), and what it still writes is not undone", ids.join(", "));
+        return match context.confirm(&format!("snapback: {why}. Do it all the same?")) {
+            Some(true) => Ok(()),
+            Some(false) => no(),
+            None => Err(Error::new(Kind::Busy, why).hint("wait until it has ended, or say `--yes`")),
+        };
+    }
+    if plan.edits.is_empty() {
+        return Ok(());
+    }
+    let edits = count(plan.edits.len() as u64, "path");
+    let question = format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept");
+    // Where nobody can be asked, it was said, and it is kept.
+    if context.confirm(&question) == Some(false) { no() } else { Ok(()) }
+}
+
+/// Executes `plan` and says what was done.
+///
+/// # Errors
+/// When it fails.
+pub fn carry_out(context: &Context, session: &Session, plan: Plan, partial: bool) -> Result<Outcome> {
+    let next = plan.next.as_ref().map(|step| describe(session, step));
+    let nothing = plan.is_empty().then(|| text::nothing_changed(&plan, next));
+    let is_new = matches!(plan.saved, Saved::New(_));
+    let to = plan.to.clone();
+    let outcome = session.execute(plan, partial)?;
+    match nothing {
+        Some(nothing) => context.talk.say(nothing),
+        None => {
+            let saved = match is_new {
+                true => format!("kept as {}", outcome.saved_as),
+                false => format!("in {} already", outcome.saved_as),
+            };
+            context.talk.say(text::done(outcome.action, &to, &saved, &outcome.changes));
+        }
+    }
+    text::refusals(&outcome.not_restored, "not restored").iter().for_each(|line| context.talk.detail(line));
+    Ok(outcome)
+}
+
+/// A step in a few words.
+pub fn describe(project: &Project, step: &Step) -> String {
+    words::step(step, project.load(&step.before).ok().as_ref())
+}
+
+/// The exit code for something that was done, wholly or not.
+pub fn code(wholly: bool) -> Code {
+    if wholly { Code::DONE } else { Code::PARTLY }
+}
+
+/// Whether `plan` takes back the run of `id`, and nothing else.
+pub fn takes_back(plan: &Plan, id: &Id) -> bool {
+    plan.action == Action::Undo && plan.step.as_ref().is_some_and(|step| step.before == *id)
+}

@@ -1,0 +1,202 @@
+//! `snapback run`: take a snapshot, run the command, say what it changed.
+//!
+//! Invariants: the command starts only after its snapshot is committed; once it has
+//! started, its exit code is what this ends with, whatever happens to snapback; the
+//! store's lock is not held while it runs.
+
+use super::{put_back, take};
+use crate::args::RunArgs;
+use crate::child::{Unstartable, Wrapped};
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::{Change, Lacks, RunReport};
+use crate::render::words::Counts;
+use crate::signals::{self, Signals};
+use crate::{contents, places};
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::history::{Snapshot, SnapshotKind};
+use snapback_core::session::{Ask, Difference, Project, Request, Running, Selection};
+use snapback_core::text::Bytes;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Does it, and says itself what went wrong.
+pub fn run(context: &mut Context, args: &RunArgs) -> Code {
+    match start(context, args) {
+        Ok(code) => code,
+        Err(unstartable) => {
+            context.talk.error(&unstartable.error);
+            unstartable.code
+        }
+    }
+}
+
+/// A run whose snapshot is committed.
+struct Begun {
+    project: Project,
+    snapshot: Snapshot,
+    mark: Running,
+    signals: Signals,
+}
+
+fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
+    let directory = directory(context)?;
+    let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
+    let report = report_file(context, args)?;
+    let begun = begin(context, args)?;
+    context.talk.say(take::line(&begun.project, &begun.snapshot));
+    let ended = wrapped.run(&begun.snapshot.id, begun.project.root(), &begun.signals);
+    let (code, unstartable) = match ended {
+        Ok(code) => (code, None),
+        Err(unstartable) => (unstartable.code, Some(unstartable)),
+    };
+    context.ended = Some(code);
+    let code = end(context, args, begun, code, report.as_deref());
+    unstartable.map_or(Ok(code), Err)
+}
+
+/// Where the command is to run, when `-C` says where.
+fn directory(context: &Context) -> Result<Option<PathBuf>> {
+    if context.global.json {
+        return Err(Error::new(Kind::Invalid, "`run` leaves standard output to the command")
+            .hint("`--report FILE` writes the report of a run as JSON"));
+    }
+    if context.global.directory.is_none() {
+        return Ok(None);
+    }
+    match fs::metadata(&context.here) {
+        Ok(meta) if meta.is_dir() => Ok(Some(context.here.clone())),
+        Ok(_) => {
+            let why = format!("{} is not a directory", show(&context.here));
+            Err(Error::new(Kind::Invalid, why).hint("`-C` takes the directory to work in"))
+        }
+        Err(error) => Err(Error::io(error, "could not change into", &context.here)
+            .hint("the command would run there; `--root` alone names the project")),
+    }
+}
+
+/// Where the report goes. That it cannot be written is better known before the command runs.
+fn report_file(context: &Context, args: &RunArgs) -> Result<Option<PathBuf>> {
+    let Some(file) = &args.report else { return Ok(None) };
+    let file = places::resolve(&context.here, file);
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK);
+    writable.map_err(|error| Error::io(error, "could not write the report into", folder))?;
+    Ok(Some(file))
+}
+
+/// Takes the snapshot and marks the run as going on.
+fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
+    let mut request = Request {
+        kind: SnapshotKind::Run,
+        message: args.message.clone(),
+        command: Some(args.command.iter().map(|word| Bytes::from(&**word)).collect()),
+        pinned: false,
+        selection: Selection {
+            only: args.only.clone(),
+            skip: args.skip.clone(),
+            allow_huge: args.allow_huge,
+        },
+    };
+    let session = take::lock(context, &mut request)?;
+    // From here on a signal must not leave half a snapshot.
+    let signals = Signals::watch(context.cancel.clone())?;
+    let taken = take::take(context, &session, request).map_err(signals::stopped)?;
+    if let Err(error) = context.cancel.check() {
+        // Asked too late to stop the snapshot, and still before the command.
+        let _ = session.forget(&taken.snapshot.id);
+        return Err(signals::stopped(error));
+    }
+    let mark = session.begin_run(&taken.snapshot.id)?;
+    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals })
+}
+
+/// Records the end, says what changed, and does what was asked for in the case of a
+/// failure. Returns what to end with: the command's own code unless an undo failed.
+fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Option<&Path>) -> Code {
+    let Begun { project, snapshot, mark, signals } = begun;
+    let id = &snapshot.id;
+    let lacks = lacks(&project, &snapshot);
+    let root = project.root().to_owned();
+    let session = match project.lock() {
+        Ok(session) => session,
+        Err(error) => {
+            context.talk.say(format_args!("the end of run {id} could not be recorded: {error}"));
+            if !root.exists() {
+                context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
+            }
+            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &lacks));
+            return if args.undo_on_failure && code != Code::DONE { Code::NOT_STARTED } else { code };
+        }
+    };
+    let changes = session.end_run(id, i32::from(code.0));
+    drop(mark);
+    let undoes = args.undo_on_failure && code != Code::DONE;
+    match &changes {
+        Ok(changes) => context.talk.say(changed(changes, &snapshot, undoes)),
+        Err(error) if error.kind() == Kind::Cancelled => context.talk.say("stopped looking for changes"),
+        Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),
+    }
+    let listed: Option<Vec<Change>> =
+        changes.as_ref().ok().map(|changes| changes.iter().map(Change::from).collect());
+    write_report(context, report, RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks));
+    if !undoes {
+        return code;
+    }
+    // The command has ended: what was asked of it does not stop the undo.
+    drop(signals);
+    let undone = session.plan(&Ask::Undo, &[], &[]).and_then(|plan| match put_back::takes_back(&plan, id) {
+        true => put_back::carry_out(context, &session, plan, false),
+        // Inside another run, or after a step of the command's own: to the same state.
+        false => {
+            put_back::carry_out(context, &session, session.plan(&Ask::Restore(id.clone()), &[], &[])?, false)
+        }
+    });
+    match undone {
+        Ok(_) => code,
+        Err(error) => {
+            context.talk.error(&error.context("the run could not be undone"));
+            Code::NOT_STARTED
+        }
+    }
+}
+
+/// One line about what a run changed, and the way back.
+fn changed(changes: &[Difference], snapshot: &Snapshot, undoes: bool) -> String {
+    let counts = Counts::of(changes.iter().map(|change| change.kind));
+    match (counts.total(), undoes, &snapshot.run) {
+        (0, ..) => "nothing changed".into(),
+        (_, true, _) => format!("{}; undoing it", counts.as_happened()),
+        (_, false, None) => format!("{}; `snapback undo` takes it back", counts.as_happened()),
+        // A run inside a run is no step of its own.
+        (_, false, Some(run)) if *run != snapshot.id => {
+            format!("{}; `snapback restore {}` takes it back", counts.as_happened(), snapshot.id)
+        }
+        (_, false, Some(_)) => format!("{}; `snapback undo` takes it back", counts.as_happened()),
+    }
+}
+
+fn lacks(project: &Project, snapshot: &Snapshot) -> Lacks {
+    let roots: Vec<_> = (snapshot.targets.iter())
+        .map(|captured| {
+            let roots = project.need_store().and_then(|store| contents::roots(&**store, captured));
+            (captured, roots.unwrap_or_default())
+        })
+        .collect();
+    Lacks::of(roots.iter().map(|(captured, roots)| (*captured, &roots[..])))
+}
+
+fn write_report(context: &Context, file: Option<&Path>, report: RunReport<'_>) {
+    let Some(file) = file else { return };
+    let mut text = serde_json::to_vec_pretty(&report).expect("a report can be written as JSON");
+    text.push(b'\n');
+    if let Err(error) = fs::write(file, text) {
+        context.talk.error(&Error::io(error, "could not write the report", file));
+    }
+}
+
+impl From<Error> for Unstartable {
+    fn from(error: Error) -> Self {
+        Self { error, code: Code::NOT_STARTED }
+    }
+}

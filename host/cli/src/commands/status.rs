@@ -1,0 +1,168 @@
+//! `snapback status`: the project, its store, and what undo and redo would do.
+//!
+//! Invariant: it answers whatever state the store is in: what cannot be read is named
+//! in its place, and the rest is shown.
+
+use super::list::Described;
+use super::put_back::describe;
+use crate::contents;
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json::{self, Status, StatusStep, StoreItem, TargetItem};
+use crate::render::{left_out, words};
+use snapback_core::backend::Target;
+use snapback_core::error::{Error, Result, show};
+use snapback_core::history::Id;
+use snapback_core::history::timeline::{Step, Timeline};
+use snapback_core::project::units::human;
+use snapback_core::session::{Damaged, Listing, Project, State};
+use snapback_core::text::Bytes;
+use std::fs;
+
+/// What there is to tell.
+struct Facts {
+    project: Project,
+    listings: Vec<Listing>,
+    damaged: Vec<Damaged>,
+    timeline: Timeline,
+    /// Bytes of the store's packs.
+    bytes: u64,
+}
+
+/// Does it.
+///
+/// # Errors
+/// When the project or its store cannot be opened.
+pub fn run(context: &mut Context) -> Result<Code> {
+    let project = context.open()?;
+    let (listings, damaged) = project.list()?;
+    let (timeline, bytes) = (project.timeline()?, size(&project)?);
+    let facts = Facts { project, listings, damaged, timeline, bytes };
+    if context.global.json {
+        return as_json(context, &facts);
+    }
+    for (name, value) in rows(&facts, context.now()) {
+        context.out.line(&format!("{name:<9} {value}"))?;
+    }
+    context.out.flush()?;
+    Ok(Code::DONE)
+}
+
+fn size(project: &Project) -> Result<u64> {
+    let Some(store) = project.store() else { return Ok(0) };
+    let packs = store.path().join("packs");
+    let entries = fs::read_dir(&packs).map_err(|error| Error::io(error, "could not list", &packs))?;
+    Ok(entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum())
+}
+
+fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
+    let Facts { project, listings, damaged, timeline, .. } = facts;
+    let mut rows = vec![("root", show(project.root()))];
+    let Some(store) = project.store() else {
+        rows.push(("store", "none yet; `snapback run -- COMMAND` or `snapback snap` makes it".into()));
+        rows.push(("targets", targets(project)));
+        return rows;
+    };
+    let snapshots = words::count(listings.len() as u64, "snapshot");
+    rows.push(("store", format!("{}, {}, {snapshots}", show(store.path()), human(facts.bytes))));
+    rows.extend(damaged.iter().map(|damaged| ("damaged", damaged.error.to_string())));
+    if timeline.damaged > 0 {
+        rows.push(("damaged", format!("{} of the timeline", words::count(timeline.damaged as u64, "line"))));
+    }
+    match project.pending() {
+        Ok(None) => {}
+        Ok(Some(pending)) => rows.push((
+            "pending",
+            format!(
+                "a step to snapshot {} was cut short ({}); the next command that writes finishes it, \
+                 `snapback undo --take-back` takes it back",
+                pending.to,
+                pending.targets.join(", ")
+            ),
+        )),
+        Err(error) => rows.push(("pending", error.to_string())),
+    }
+    let runs = listings.iter().filter(|listing| listing.state == State::Running);
+    rows.extend(runs.map(|run| ("running", format!("{} {}", run.snapshot.id, words::about(&run.snapshot)))));
+    if let Some(run) = listings.first().filter(|listing| listing.state == State::Interrupted) {
+        let (id, about) = (&run.snapshot.id, words::about(&run.snapshot));
+        rows.push(("last run", format!("interrupted: its end is not known ({id}, {about})")));
+    }
+    rows.push(("undo", undo(facts, now)));
+    rows.push(("redo", redo(facts)));
+    rows.push(("targets", targets(project)));
+    if let Some(newest) = listings.first() {
+        let id = &newest.snapshot.id;
+        let roots = newest.snapshot.targets.iter().map(|target| contents::roots(&**store, target));
+        match roots.collect::<Result<Vec<_>>>() {
+            Ok(roots) => {
+                let clause = left_out::clause(&roots.concat()).unwrap_or_else(|| "nothing left out".into());
+                rows.push(("newest", format!("{id}; {clause}")));
+            }
+            Err(error) => rows.push(("newest", format!("{id}: {error}"))),
+        }
+    }
+    rows
+}
+
+fn undo(facts: &Facts, now: i64) -> String {
+    let Some(step) = facts.timeline.done.last() else { return "nothing".into() };
+    let when = match facts.project.load(&step.before) {
+        Ok(snapshot) => words::age(snapshot.created.0.as_millisecond(), now),
+        Err(error) => format!("which cannot be read: {error}"),
+    };
+    format!("takes back {}, to snapshot {}, {when}", describe(&facts.project, step), step.before)
+}
+
+fn redo(facts: &Facts) -> String {
+    match facts.timeline.undone.last() {
+        Some(step @ Step { after: Some(after), .. }) => {
+            format!("does {} again, to snapshot {after}", describe(&facts.project, step))
+        }
+        _ => "nothing".into(),
+    }
+}
+
+fn targets(project: &Project) -> String {
+    let config = match project.config() {
+        Ok(config) => config,
+        Err(error) => return error.to_string(),
+    };
+    let name = |target: &Target| match target.name == target.backend {
+        true => target.name.clone(),
+        false => format!("{} ({})", target.name, target.backend),
+    };
+    let targets: Vec<String> = config.targets.iter().map(|c| name(&c.target)).collect();
+    if targets.is_empty() { "none: nothing is captured".into() } else { targets.join(", ") }
+}
+
+fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
+    let Facts { project, listings, damaged, timeline, bytes } = facts;
+    let pending = project.pending()?;
+    let is_running = |listing: &&Listing| listing.state == State::Running;
+    let running: Vec<Id> = listings.iter().filter(is_running).map(|l| l.snapshot.id.clone()).collect();
+    let newest = listings.first().map(|newest| Described::new(project, newest.clone(), &context.talk));
+    let step = |step: &Step, to: &Id| StatusStep {
+        kind: step.kind.word(),
+        to: to.to_string(),
+        what: describe(project, step),
+    };
+    let root = Bytes::from(project.root());
+    let store = project.store().map(|store| Bytes::from(store.path()));
+    let status = Status {
+        root: json::root(&root),
+        store: store.as_ref().map(|path| StoreItem::new(path, *bytes)),
+        snapshots: listings.len(),
+        damaged: damaged.iter().map(Into::into).collect(),
+        pending: pending.as_ref().map(Into::into),
+        undo: timeline.done.last().map(|s| step(s, &s.before)),
+        redo: timeline.undone.last().and_then(|s| Some(step(s, s.after.as_ref()?))),
+        running: &running,
+        targets: (project.config()?.targets.iter())
+            .map(|c| TargetItem { name: &c.target.name, backend: &c.target.backend })
+            .collect(),
+        excluded: json::excluded(newest.as_ref().map(Described::lacks)),
+    };
+    json::write(&mut context.out, &status)?;
+    Ok(Code::DONE)
+}

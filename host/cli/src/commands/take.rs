@@ -1,0 +1,86 @@
+//! Taking a snapshot, for `run` and `snap`: the question before a huge one, and the one
+//! line about what it holds.
+
+use crate::contents;
+use crate::context::Context;
+use crate::render::{left_out, words};
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::history::Snapshot;
+use snapback_core::session::{Project, Request, Session, State, Taken};
+use snapback_core::tree::root::Root;
+
+/// Says when the newest run was interrupted: snapback itself was killed.
+pub fn interrupted(context: &Context, project: &Project) {
+    let newest = project.ids().ok().and_then(|ids| project.load(ids.first()?).ok());
+    let Some(listing) = newest.map(|newest| project.listing(newest)) else { return };
+    if listing.state == State::Interrupted {
+        let (id, about) = (&listing.snapshot.id, words::about(&listing.snapshot));
+        context.talk.say(format_args!("the last run was interrupted: its end is not known ({id}, {about})"));
+    }
+}
+
+/// Locks the project for a new snapshot; a place that is seldom meant is asked for
+/// before anything is written there.
+///
+/// # Errors
+/// When the project cannot be used, or the user does not want it.
+pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
+    let project = context.open()?;
+    project.config()?;
+    if let Err(error) = project.check_place(request.selection.allow_huge) {
+        insist(context, error)?;
+        request.selection.allow_huge = true;
+    }
+    interrupted(context, &project);
+    project.lock()
+}
+
+/// A yes to something huge.
+fn insist(context: &Context, error: Error) -> Result<()> {
+    match context.confirm(&format!("snapback: {error}. Take the snapshot all the same?")) {
+        None => Err(error),
+        Some(true) => Ok(()),
+        Some(false) => Err(Error::new(Kind::Cancelled, "no snapshot was taken")
+            .hint("leave directories out with `ignore` in snapback.toml; `--allow-huge` insists")),
+    }
+}
+
+/// Takes it; a huge first one only after a yes.
+///
+/// # Errors
+/// When it cannot be taken, or the user does not want it.
+pub fn take(context: &Context, session: &Session, request: Request) -> Result<Taken> {
+    let error = match session.take(request.clone()) {
+        Err(error) if error.kind() == Kind::TooLarge && !request.selection.allow_huge => error,
+        other => return other,
+    };
+    insist(context, error)?;
+    let mut request = request;
+    request.selection.allow_huge = true;
+    session.take(request)
+}
+
+/// One line about a new snapshot: its ID, files, what was left out.
+pub fn line(project: &Project, snapshot: &Snapshot) -> String {
+    let files: u64 = snapshot.targets.iter().map(|target| target.files).sum();
+    let mut line = format!("snapshot {} of {}", snapshot.id, show(project.root()));
+    line.push_str(&format!(", {}", words::count(files, "file")));
+    // What a snapshot lacks is no reason to stop: its record has it.
+    let lacks = project.need_store().ok().and_then(|store| {
+        let roots: Result<Vec<Vec<Root>>> =
+            snapshot.targets.iter().map(|target| contents::roots(&**store, target)).collect();
+        left_out::clause(&roots.ok()?.concat())
+    });
+    let omitted: usize = snapshot.targets.iter().map(|target| target.omitted.len()).sum();
+    let mut clauses: Vec<String> = lacks.into_iter().collect();
+    if omitted > 0 {
+        clauses.push(format!("{omitted} left out by a backend"));
+    }
+    if !snapshot.skipped.is_empty() {
+        clauses.push(format!("skipped: {}", snapshot.skipped.join(", ")));
+    }
+    for clause in clauses {
+        line.push_str(&format!("; {clause}"));
+    }
+    line
+}

@@ -1,0 +1,146 @@
+//! Looking into a snapshot: its captured directories, and what lies in them.
+
+use snapback_core::error::Result;
+use snapback_core::history::Snapshot;
+use snapback_core::history::snapshot::Captured;
+use snapback_core::object::ObjectKind;
+use snapback_core::store::Source;
+use snapback_core::tree::node::{Entry, Node, decode_tree};
+use snapback_core::tree::root::Root;
+
+/// The directories that `captured` holds.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn roots(source: &dyn Source, captured: &Captured) -> Result<Vec<Root>> {
+    let parts = captured.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root);
+    parts.map(|part| Root::decode(&source.read(&part.content)?)).collect()
+}
+
+/// What a snapshot has at a path.
+pub enum Found {
+    /// This.
+    There(Entry),
+    /// Nothing, for this reason.
+    LeftOut(&'static str),
+    /// Nothing.
+    Missing,
+}
+
+/// What `snapshot` has at `path`, which is one inside the project.
+///
+/// # Errors
+/// When a directory on the way cannot be read.
+pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Found> {
+    let mut found = Found::Missing;
+    for captured in &snapshot.targets {
+        for root in roots(source, captured)? {
+            let Some(path) = within(path, &base(&root.value)) else { continue };
+            if let Some(entry) = find(source, &root, path)? {
+                return Ok(Found::There(entry));
+            }
+            if let Some(item) = root.left_out.iter().find(|item| within(path, &item.path).is_some()) {
+                found = Found::LeftOut(item.why.word());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `path` as seen from the directory `of`, when it is that or lies in it.
+pub fn within<'p>(path: &'p [u8], of: &[u8]) -> Option<&'p [u8]> {
+    if of.is_empty() {
+        return Some(path);
+    }
+    match path.strip_prefix(of)? {
+        [] => Some(&[]),
+        [b'/', rest @ ..] => Some(rest),
+        _ => None,
+    }
+}
+
+/// Where the directory that a setting names lies in the project; empty for its root.
+pub fn base(setting: &str) -> Vec<u8> {
+    let names = setting.split('/').filter(|name| !name.is_empty() && *name != ".");
+    names.collect::<Vec<_>>().join("/").into_bytes()
+}
+
+/// The entry at `path` in a captured directory; its top for the empty path. A link on
+/// the way is not followed: there is nothing behind it here.
+///
+/// # Errors
+/// When a directory on the way cannot be read.
+pub fn find(source: &dyn Source, root: &Root, path: &[u8]) -> Result<Option<Entry>> {
+    let mut entry = root.top.clone();
+    for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+        let Node::Dir(key) = &entry.node else { return Ok(None) };
+        let inside = decode_tree(&source.read(key)?)?;
+        match inside.into_iter().find(|inner| inner.name == name) {
+            Some(inner) => entry = inner,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::error::Error;
+    use snapback_core::object::Key;
+    use snapback_core::tree::node::{Time, encode_tree};
+    use std::collections::HashMap;
+
+    struct Objects(HashMap<Key, Vec<u8>>);
+
+    impl Source for Objects {
+        fn read(&self, key: &Key) -> Result<Vec<u8>> {
+            self.0.get(key).cloned().ok_or_else(|| Error::corrupt("missing"))
+        }
+    }
+
+    fn entry(name: &[u8], node: Node) -> Entry {
+        Entry { name: name.to_vec(), mode: 0o755, uid: 0, gid: 0, xattrs: vec![], link: None, node }
+    }
+
+    #[test]
+    fn paths_are_seen_from_where_a_target_lies() {
+        assert_eq!(base("./code//"), b"code");
+        assert_eq!(base("."), b"");
+        assert_eq!(within(b"code/f", b"code"), Some(&b"f"[..]));
+        assert_eq!(within(b"code", b"code"), Some(&b""[..]));
+        assert_eq!(within(b"coder", b"code"), None);
+        assert_eq!(within(b"f", b""), Some(&b"f"[..]));
+    }
+
+    #[test]
+    fn entries_are_found_by_their_path() {
+        let mut objects = HashMap::new();
+        let mut dir = |entries: &[Entry]| {
+            let bytes = encode_tree(entries);
+            let key = Key::of(ObjectKind::Tree, &bytes);
+            objects.insert(key, bytes);
+            Node::Dir(key)
+        };
+        let inner = dir(&[entry(b"\xfe", Node::Fifo)]);
+        let top = dir(&[entry(b"d", inner), entry(b"l", Node::Symlink(b"d".to_vec()))]);
+        let root = Root {
+            setting: "path".into(),
+            value: ".".into(),
+            options: vec![],
+            top: entry(b"", top),
+            mtime: Time::default(),
+            times: Key::of(ObjectKind::Times, b""),
+            left_out: vec![],
+            ignored: vec![],
+            files: 0,
+            bytes: 0,
+        };
+        let objects = Objects(objects);
+        let found = |path: &[u8]| find(&objects, &root, path).unwrap().map(|entry| entry.name);
+        assert_eq!(found(b"d/\xfe"), Some(b"\xfe".to_vec()));
+        assert_eq!(found(b""), Some(vec![]));
+        assert_eq!(found(b"d/x"), None);
+        assert_eq!(found(b"l/\xfe"), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! What every command works with: flags, environment, the way to the project.
+//!
+//! Invariant: nothing is opened before a command asks for it, and what is lent to the
+//! core is all it gets: it reads no environment and no configuration of the user's.
+
+use crate::args::Global;
+use crate::exit::Code;
+use crate::output::Out;
+use crate::places::{self, Places};
+use crate::talk::Talk;
+use crate::terminal::Terminal;
+use snapback_core::backend::Cancel;
+use snapback_core::disk::Disk;
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::history::clock::{Clock, System};
+use snapback_core::project::config::{self, Config};
+use snapback_core::project::registry::Registry as Roots;
+use snapback_core::project::root;
+use snapback_core::project::user::User;
+use snapback_core::session::{Environment, Project};
+use snapback_core::text::Bytes;
+use snapback_runtime::{Registry, Setup};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a command works with.
+pub struct Context {
+    /// The flags that every command takes.
+    pub global: Global,
+    /// What the environment says.
+    pub places: Places,
+    /// Where the user is, or says to be with `-C`; absolute, perhaps gone.
+    pub here: PathBuf,
+    /// Where things are said.
+    pub talk: Talk,
+    /// What standard output is.
+    pub terminal: Terminal,
+    /// Where data goes.
+    pub out: Out,
+    /// Looked at by every long loop.
+    pub cancel: Cancel,
+    /// How the wrapped command ended, once it has.
+    pub ended: Option<Code>,
+}
+
+impl Context {
+    /// For a command with these flags.
+    pub fn new(global: Global) -> Self {
+        let places = Places::read();
+        let here = match &global.directory {
+            Some(directory) => places::resolve(&places.here, directory),
+            None => places.here.clone(),
+        };
+        Self {
+            talk: Talk::new(global.quiet, global.verbose),
+            terminal: Terminal::look(global.color, places.no_color),
+            out: Out::new(),
+            cancel: Cancel::default(),
+            ended: None,
+            global,
+            here,
+            places,
+        }
+    }
+
+    /// Opens the project, for reading.
+    ///
+    /// # Errors
+    /// When it cannot be used, or a configuration is wrong.
+    pub fn open(&self) -> Result<Project> {
+        if self.here.exists() && !self.here.is_dir() {
+            let why = format!("{} is not a directory", show(&self.here));
+            return Err(Error::new(Kind::Invalid, why).hint("`-C` takes the directory to work in"));
+        }
+        let (root, user) = (self.root(), self.user()?);
+        Project::open(Environment {
+            state: self.places.state.clone(),
+            home: self.places.home.clone(),
+            clock: Arc::new(System),
+            backends: Arc::new(self.backends(&root)),
+            report: Arc::new(self.talk),
+            cancel: self.cancel.clone(),
+            inside: self.places.run_id.clone(),
+            disk: Disk::default().with_sync(user.sync),
+            user,
+            root,
+        })
+    }
+
+    /// The project's root: as `--root` says, else found from here.
+    pub fn root(&self) -> PathBuf {
+        if let Some(root) = &self.global.root {
+            return places::resolve(&self.here, root);
+        }
+        let (home, uid) = (self.places.home.as_deref(), self.places.uid);
+        let found = root::find(&self.here, home, uid, &Roots::new(&self.places.state));
+        for marker in &found.passed_over {
+            self.talk.say(format_args!("passed over {}: it belongs to another user", show(marker)));
+        }
+        found.root
+    }
+
+    /// The backends for the project at `root`. Nothing is read before one is needed.
+    pub fn backends(&self, root: &Path) -> Registry {
+        let mut folders = vec![self.places.data.join("plugins")];
+        folders.extend(plugins_of(root));
+        folders.extend(self.places.plugin_path.iter().cloned());
+        Registry::new(Setup { cache: Some(self.places.cache.join("components")), folders })
+    }
+
+    /// The user's own settings.
+    fn user(&self) -> Result<User> {
+        let path = self.places.config.join("config.toml");
+        match fs::read_to_string(&path) {
+            Ok(text) => User::parse(&text)
+                .map_err(|error| error.context(format_args!("in {}", show(&self.places.config)))),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(User::default())
+            }
+            Err(error) => Err(Error::io(error, "could not read", &path)),
+        }
+    }
+
+    /// `paths`, as they were typed, as paths inside the project.
+    ///
+    /// # Errors
+    /// `Invalid` for one that lies outside.
+    pub fn inside(&self, project: &Project, paths: &[PathBuf]) -> Result<Vec<Bytes>> {
+        paths.iter().map(|path| places::inside(project.root(), &self.here, path)).collect()
+    }
+
+    /// The present, in milliseconds since 1970.
+    pub fn now(&self) -> i64 {
+        System.now().as_millisecond()
+    }
+
+    /// Asks, unless `--yes` answers; none when there is nobody to ask.
+    pub fn confirm(&self, question: &str) -> Option<bool> {
+        if self.global.yes { Some(true) } else { self.terminal.ask(question) }
+    }
+
+    /// Refuses `what` inside a run: a command must not be able to drop its own way back.
+    ///
+    /// # Errors
+    /// `Denied` inside a run.
+    pub fn refuse_inside_run(&self, what: &str) -> Result<()> {
+        match &self.places.run_id {
+            None => Ok(()),
+            Some(run) => Err(Error::new(
+                Kind::Denied,
+                format!(
+                    "`snapback {what}` is refused inside a run (this is inside {})",
+                    show(Path::new(run))
+                ),
+            )
+            .hint("a command must not drop the history that it is wrapped in; do it from outside")),
+        }
+    }
+}
+
+/// The directory with components that the project asks for. A snapback.toml that is
+/// wrong says so when the project is opened.
+fn plugins_of(root: &Path) -> Option<PathBuf> {
+    let text = fs::read_to_string(root.join(config::FILE)).ok()?;
+    Some(root.join(Config::parse(&text).ok()?.plugins?))
+}

@@ -1,0 +1,74 @@
+//! Exit codes: the one place that turns what happened into a number.
+
+use snapback_core::error::{Error, Kind};
+
+/// What the process ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code(pub u8);
+
+impl Code {
+    /// All is done.
+    pub const DONE: Self = Self(0);
+    /// It failed.
+    pub const FAILED: Self = Self(1);
+    /// `diff --exit-code` found changes.
+    pub const CHANGES: Self = Self(1);
+    /// What was typed makes no sense; with `diff --exit-code`, any error.
+    pub const USAGE: Self = Self(2);
+    /// Done, but not with everything that was meant.
+    pub const PARTLY: Self = Self(3);
+    /// `run`: snapback failed, and the command was not started.
+    pub const NOT_STARTED: Self = Self(125);
+    /// `run`: the command cannot be executed.
+    pub const NOT_EXECUTABLE: Self = Self(126);
+    /// `run`: there is no such command.
+    pub const NO_COMMAND: Self = Self(127);
+
+    /// For a command that ended with `status` by itself.
+    pub fn of_exit(status: i32) -> Self {
+        // The system keeps eight bits of what a program ends with.
+        Self(status.to_le_bytes()[0])
+    }
+
+    /// For a command that a signal ended.
+    pub fn of_signal(signal: i32) -> Self {
+        Self(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
+    }
+
+    /// For an error of any command but `run`.
+    pub fn of_error(error: &Error) -> Self {
+        match error.kind() {
+            Kind::Invalid => Self::USAGE,
+            Kind::NotFound
+            | Kind::Denied
+            | Kind::Busy
+            | Kind::Changed
+            | Kind::Incompatible
+            | Kind::Corrupt
+            | Kind::Cancelled
+            | Kind::NoSpace
+            | Kind::TooLarge
+            | Kind::Other => Self::FAILED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_shell() {
+        assert_eq!(Code::of_exit(7), Code(7));
+        assert_eq!(Code::of_exit(256 + 7), Code(7));
+        assert_eq!(Code::of_signal(15), Code(143));
+        assert_eq!(Code::of_signal(64), Code(192));
+    }
+
+    #[test]
+    fn only_what_makes_no_sense_is_a_usage_error() {
+        assert_eq!(Code::of_error(&Error::new(Kind::Invalid, "x")), Code::USAGE);
+        assert_eq!(Code::of_error(&Error::new(Kind::NotFound, "x")), Code::FAILED);
+        assert_eq!(Code::of_error(&Error::new(Kind::Corrupt, "x")), Code::FAILED);
+    }
+}

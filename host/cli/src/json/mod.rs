@@ -1,0 +1,28 @@
+//! JSON for programs: one document, keys that never change.
+//!
+//! Invariant: a name that is UTF-8 stands under its key; any other stands in base64
+//! under the key with `_b64` behind it, and the plain key is absent. So no name is
+//! ever changed by being written down.
+
+mod list;
+mod names;
+mod report;
+mod status;
+
+pub use list::{Lacks, ListItem, ShowItem};
+pub use report::{Change, FreedReport, Restored, RunReport};
+pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
+
+use crate::output::Out;
+use serde::Serialize;
+use snapback_core::error::Result;
+
+/// Writes `value` as the one document of a command.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn write(out: &mut Out, value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value).expect("what is reported can be written as JSON");
+    out.line(&text)?;
+    out.flush()
+}

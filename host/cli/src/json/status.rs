@@ -1,0 +1,108 @@
+//! The state of a project in JSON.
+
+use super::list::{Excluded, Lacks};
+use super::names::Named;
+use serde::Serialize;
+use snapback_core::history::Id;
+use snapback_core::session::{Damaged, Pending};
+use snapback_core::text::Bytes;
+
+/// What `status` says.
+#[derive(Serialize)]
+pub struct Status<'a> {
+    /// The project's root.
+    #[serde(flatten)]
+    pub root: Named<'a, 1>,
+    /// The store; none when nothing was ever captured.
+    pub store: Option<StoreItem<'a>>,
+    /// Whole snapshots.
+    pub snapshots: usize,
+    /// Snapshots whose records cannot be read.
+    pub damaged: Vec<DamagedItem<'a>>,
+    /// A step that was cut short.
+    pub pending: Option<PendingItem<'a>>,
+    /// What undo would take back.
+    pub undo: Option<StatusStep>,
+    /// What redo would do again.
+    pub redo: Option<StatusStep>,
+    /// Runs that are going on.
+    pub running: &'a [Id],
+    /// What the project asks for.
+    pub targets: Vec<TargetItem<'a>>,
+    /// What the newest snapshot lacks.
+    pub excluded: Vec<Excluded<'a>>,
+}
+
+/// The store.
+#[derive(Serialize)]
+pub struct StoreItem<'a> {
+    /// Where it is.
+    #[serde(flatten)]
+    pub path: Named<'a, 1>,
+    /// Bytes that its packs take on the disk.
+    pub bytes: u64,
+}
+
+/// A snapshot whose record cannot be read.
+#[derive(Serialize)]
+pub struct DamagedItem<'a> {
+    id: &'a Id,
+    problem: &'a str,
+}
+
+/// A step that was cut short.
+#[derive(Serialize)]
+pub struct PendingItem<'a> {
+    to: &'a Id,
+    saved_as: &'a Id,
+    targets: &'a [String],
+}
+
+/// A step that undo or redo would take.
+#[derive(Serialize)]
+pub struct StatusStep {
+    /// What it was.
+    pub kind: &'static str,
+    /// The snapshot that it goes to.
+    pub to: String,
+    /// In words.
+    pub what: String,
+}
+
+/// A target.
+#[derive(Serialize)]
+pub struct TargetItem<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its backend.
+    pub backend: &'a str,
+}
+
+impl<'a> StoreItem<'a> {
+    /// At `path`, of so many bytes.
+    pub fn new(path: &'a Bytes, bytes: u64) -> Self {
+        Self { path: super::names::path(path), bytes }
+    }
+}
+
+impl<'a> From<&'a Damaged> for DamagedItem<'a> {
+    fn from(damaged: &'a Damaged) -> Self {
+        Self { id: &damaged.id, problem: damaged.error.message() }
+    }
+}
+
+impl<'a> From<&'a Pending> for PendingItem<'a> {
+    fn from(pending: &'a Pending) -> Self {
+        Self { to: &pending.to, saved_as: &pending.saved, targets: &pending.targets }
+    }
+}
+
+/// The root under its key.
+pub fn root(root: &Bytes) -> Named<'_, 1> {
+    Named([("root", "root_b64", root)])
+}
+
+/// What the newest snapshot lacks, if there is one.
+pub fn excluded(lacks: Option<&Lacks>) -> Vec<Excluded<'_>> {
+    lacks.map(Lacks::items).unwrap_or_default()
+}

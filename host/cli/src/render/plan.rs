@@ -1,0 +1,165 @@
+//! What an undo, a redo or a restore will do, before it does it, and what it did.
+
+use super::words::{Counts, about, age, command_line, letter};
+use snapback_core::error::{show, show_bytes};
+use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
+use snapback_core::project::config::TREE;
+use snapback_core::session::{Action, Difference, NotRestored, Plan};
+use snapback_core::tree::node::{Entry, Node};
+use std::path::Path;
+
+/// Paths that are shown before they are only counted.
+const SHOWN: usize = 10;
+
+/// The announcement: a first line, and lines that belong to it.
+pub struct Announcement {
+    /// Where to, of what, and how much.
+    pub first: String,
+    /// The first paths, and what will not come back.
+    pub rest: Vec<String>,
+}
+
+/// Says what `plan` will do to the project at `root`.
+pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
+    let counts = Counts::of(plan.changes.iter().map(|change| change.kind));
+    let amount = if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do() };
+    let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
+    // Edits after the run come first: they are what nobody expects to be undone.
+    let edits = plan.edits.iter().filter_map(|&at| plan.changes.get(at));
+    let others = plan.changes.iter().enumerate().filter(|(at, _)| plan.edits.binary_search(at).is_err());
+    let edits = edits.map(|change| format!("{} (changed after the run)", path_line(change)));
+    let all = edits.chain(others.map(|(_, change)| path_line(change)));
+    let mut rest: Vec<String> = all.take(SHOWN).collect();
+    if plan.changes.len() > SHOWN {
+        rest.push(format!("... and {} more", super::words::grouped((plan.changes.len() - SHOWN) as u64)));
+    }
+    rest.extend(refusals(&plan.not_restored, "will not come back"));
+    Announcement { first, rest }
+}
+
+fn headline(plan: &Plan, now: i64) -> String {
+    let when = age(plan.to.created.0.as_millisecond(), now);
+    let to = format!("{} ({when}, {})", plan.to.id, about(&plan.to));
+    match plan.action {
+        Action::Undo => format!("undo: to {to}"),
+        Action::Redo => format!("redo: to {to}"),
+        Action::Restore => format!("restore: from {to}"),
+    }
+}
+
+/// One change as a line: a letter for what happens to the path, seen from the present.
+pub fn path_line(change: &Difference) -> String {
+    format!("{} {}", letter(change.kind), place(change))
+}
+
+/// Where a change is: the path, with the target before it unless that is the tree.
+pub fn place(change: &Difference) -> String {
+    let is_dir = |entry: &Option<Entry>| matches!(entry, Some(Entry { node: Node::Dir(_), .. }));
+    let slash =
+        if is_dir(&change.after) || (change.after.is_none() && is_dir(&change.before)) { "/" } else { "" };
+    let path = if change.path.is_empty() { ".".to_owned() } else { show_bytes(&change.path) };
+    let is_entry = change.before.is_some() || change.after.is_some();
+    if is_entry && change.target == TREE {
+        return format!("{path}{slash}");
+    }
+    format!("{}: {path}{slash}", change.target)
+}
+
+/// Lines about what is left as it is.
+pub fn refusals(items: &[NotRestored], what: &str) -> Vec<String> {
+    let line = |item: &NotRestored| {
+        let subject = if item.path.0.is_empty() { item.target.clone() } else { item.path.to_string() };
+        format!("{what}: {subject} ({})", super::words::one_line(&item.reason))
+    };
+    let mut lines: Vec<String> = items.iter().take(SHOWN).map(line).collect();
+    if items.len() > SHOWN {
+        lines.push(format!("{what}: {} more", items.len() - SHOWN));
+    }
+    lines
+}
+
+/// What is said when a step has nothing to put back: what the next undo would take back.
+pub fn nothing_changed(plan: &Plan, next: Option<String>) -> String {
+    let what = match plan.action {
+        Action::Undo => match (plan.to.kind, plan.to.command.as_deref()) {
+            (SnapshotKind::Run, Some(command)) => format!("`{}` left nothing to undo", command_line(command)),
+            _ => format!("nothing changed since snapshot {}", plan.to.id),
+        },
+        Action::Redo => "nothing to redo: all is as it was after that step".into(),
+        Action::Restore => format!("nothing to restore: all is as in snapshot {}", plan.to.id),
+    };
+    match (plan.action, next) {
+        (Action::Undo, Some(next)) => format!("{what}; the next `snapback undo` takes back {next}"),
+        (Action::Undo, None) => format!("{what}; there is nothing more to undo"),
+        _ => what,
+    }
+}
+
+/// One line about what was done, and the way back.
+pub fn done(action: Action, to: &Snapshot, saved: &str, changes: &[Difference]) -> String {
+    let counts = Counts::of(changes.iter().map(|change| change.kind));
+    let changed = super::words::count(counts.total(), "path");
+    match action {
+        Action::Undo => format!(
+            "undone, {changed} as in {}; what was there is {saved}, and `snapback redo` brings it back",
+            to.id
+        ),
+        Action::Redo => {
+            format!(
+                "redone, {changed} as in {}; what was there is {saved}, and `snapback undo` brings it back",
+                to.id
+            )
+        }
+        Action::Restore => {
+            format!(
+                "restored, {changed} as in {}; what was there is {saved}, and `snapback undo` brings it back",
+                to.id
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::object::{Key, ObjectKind};
+    use snapback_core::text::Bytes;
+    use snapback_core::tree::compare::ChangeKind;
+
+    fn entry(node: Node) -> Option<Entry> {
+        Some(Entry { name: b"x".to_vec(), mode: 0o644, uid: 0, gid: 0, xattrs: vec![], link: None, node })
+    }
+
+    fn change(kind: ChangeKind, path: &str, before: Option<Entry>, after: Option<Entry>) -> Difference {
+        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), before, after }
+    }
+
+    #[test]
+    fn a_change_is_a_letter_and_a_path() {
+        let dir = || entry(Node::Dir(Key::of(ObjectKind::Tree, b"")));
+        for (change, line) in [
+            (change(ChangeKind::Added, "a b", None, entry(Node::Fifo)), "A a b"),
+            (change(ChangeKind::Deleted, "d", dir(), None), "D d/"),
+            (change(ChangeKind::Modified, "d", dir(), entry(Node::Fifo)), "M d"),
+            (change(ChangeKind::Modified, "", dir(), dir()), "M ./"),
+            (change(ChangeKind::Modified, "a\nb", entry(Node::Fifo), entry(Node::Socket)), "M \"a\\nb\""),
+            (change(ChangeKind::Modified, "main", None, None), "M tree: main"),
+        ] {
+            assert_eq!(path_line(&change), line);
+        }
+    }
+
+    #[test]
+    fn long_lists_of_refusals_are_counted() {
+        let item = |n: u32| NotRestored {
+            target: "tree".into(),
+            path: Bytes(format!("f{n}").into_bytes()),
+            reason: "not in the snapshot: unreadable".into(),
+        };
+        let items: Vec<_> = (0..12).map(item).collect();
+        let lines = refusals(&items, "not restored");
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[0], "not restored: f0 (not in the snapshot: unreadable)");
+        assert_eq!(lines[10], "not restored: 2 more");
+    }
+}

@@ -1,0 +1,81 @@
+//! Tables that fit the terminal.
+//!
+//! Invariant: columns are as wide as their widest cell, the last one takes what is left
+//! and is cut there, by display width and with an ellipsis. Where there is no terminal
+//! nothing is cut, so that programs see all of it.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Spaces between columns.
+const GAP: usize = 2;
+/// The last column is never cut below this.
+const LEAST: usize = 10;
+
+/// Lays `rows` out; each has as many cells as `head`. Cells of `right` columns are
+/// aligned at their ends.
+pub fn lay_out<const N: usize>(
+    head: [&str; N],
+    right: &[usize],
+    rows: &[[String; N]],
+    width: Option<usize>,
+) -> Vec<String> {
+    let head = head.map(str::to_owned);
+    let all = || std::iter::once(&head).chain(rows);
+    let widths: Vec<usize> =
+        (0..N).map(|column| all().map(|row| row[column].width()).max().unwrap_or(0)).collect();
+    let before_last: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
+    let room = width.map(|width| width.saturating_sub(before_last).max(LEAST));
+    all()
+        .map(|row| {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate().take(N - 1) {
+                let pad = " ".repeat(widths[column] - cell.width());
+                let (before, after) = if right.contains(&column) { (&*pad, "") } else { ("", &*pad) };
+                line.push_str(&format!("{before}{cell}{after}{}", " ".repeat(GAP)));
+            }
+            match room {
+                Some(room) => line.push_str(&cut(&row[N - 1], room)),
+                None => line.push_str(&row[N - 1]),
+            }
+            line.truncate(line.trim_end().len());
+            line
+        })
+        .collect()
+}
+
+/// `text` in at most `room` columns.
+pub fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let kept = text.chars().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= room
+    });
+    kept.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_the_last_is_cut_to_fit() {
+        let row = |a: &str, b: &str, c: &str| [a.to_owned(), b.to_owned(), c.to_owned()];
+        let rows = [row("x", "1 B", "short"), row("日本", "10 kB", "a very long command line")];
+        assert_eq!(
+            lay_out(["ID", "SIZE", "COMMAND"], &[1], &rows, Some(24)),
+            ["ID     SIZE  COMMAND", "x       1 B  short", "日本  10 kB  a very lon…"]
+        );
+        assert!(lay_out(["ID", "SIZE", "COMMAND"], &[], &rows, None)[2].ends_with("command line"));
+    }
+
+    #[test]
+    fn cutting_counts_columns_not_letters() {
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 3), "abc");
+    }
+}

@@ -1,0 +1,151 @@
+//! Signals while `run` is at work: snapback lives on, the command gets them.
+//!
+//! Invariants: what the terminal sends reaches every process in the foreground by
+//! itself and is not sent a second time; what somebody sends to snapback alone is
+//! passed on, each time. A signal that was ignored when snapback started stays
+//! ignored, for the command too. A number is never signalled after its process was
+//! waited for, since it may belong to another one by then.
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
+use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level::siginfo::{Cause, Origin};
+use snapback_core::backend::Cancel;
+use snapback_core::error::{Error, Kind, Result};
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+/// What is passed on, or left to the terminal.
+const WATCHED: [i32; 8] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP];
+
+/// Where the run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The command was not started: a signal stops the snapshot, a second one everything.
+    Before { asked: bool },
+    /// The command runs.
+    Running(Pid),
+    /// The command has ended: a signal stops what snapback still does.
+    After,
+}
+
+/// Catches signals until it is dropped.
+pub struct Signals {
+    phase: Arc<Mutex<Phase>>,
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Signals {
+    /// Begins to catch them; `cancel` is asked to stop what is not the command.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn watch(cancel: Cancel) -> Result<Self> {
+        let failed = |error| Error::io(error, "could not watch for", "signals");
+        let ignored = ignored();
+        let is_ignored = |signal: i32| ignored >> (signal - 1) & 1 == 1;
+        let mut signals: Vec<i32> = WATCHED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        if is_ignored(SIGCHLD) {
+            // Else the system would throw away how the command ended.
+            signals.push(SIGCHLD);
+        }
+        let mut incoming = SignalsInfo::<WithOrigin>::new(signals).map_err(failed)?;
+        let (handle, phase) = (incoming.handle(), Arc::new(Mutex::new(Phase::Before { asked: false })));
+        let shared = phase.clone();
+        let thread = std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                for origin in incoming.forever() {
+                    arrived(&origin, &mut lock(&shared), &cancel);
+                }
+            })
+            .map_err(failed)?;
+        Ok(Self { phase, handle, thread: Some(thread) })
+    }
+
+    /// From now on signals are for `command`.
+    pub fn started(&self, command: Pid) {
+        *lock(&self.phase) = Phase::Running(command);
+    }
+
+    /// Does `reap` while no signal is passed on; when it says that the command is
+    /// gone, none is from then on.
+    pub fn reaping<T>(&self, reap: impl FnOnce() -> (T, bool)) -> T {
+        let mut phase = lock(&self.phase);
+        let (value, gone) = reap();
+        if gone {
+            *phase = Phase::After;
+        }
+        value
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock(phase: &Mutex<Phase>) -> MutexGuard<'_, Phase> {
+    phase.lock().expect("no holder panics")
+}
+
+fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
+    let signal = origin.signal;
+    let stops = matches!(signal, SIGINT | SIGQUIT | SIGTERM | SIGHUP);
+    match *phase {
+        _ if signal == SIGCHLD => {}
+        // The terminal has sent it to the command as well.
+        Phase::Running(_) if matches!(origin.cause, Cause::Kernel) => {}
+        Phase::Running(command) => {
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = kill_process(command, signal);
+            }
+        }
+        Phase::Before { asked: false } if stops => {
+            cancel.cancel();
+            *phase = Phase::Before { asked: true };
+        }
+        Phase::After if stops => cancel.cancel(),
+        Phase::After if signal != SIGTSTP => {}
+        Phase::Before { .. } | Phase::After => drop(emulate_default_handler(signal)),
+    }
+}
+
+/// The signals that are ignored, one bit each, the first signal lowest.
+fn ignored() -> u64 {
+    fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status))
+}
+
+fn ignored_in(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// An error for a snapshot that a signal stopped, in words that say what became of it.
+pub fn stopped(error: Error) -> Error {
+    if error.kind() != Kind::Cancelled {
+        return error;
+    }
+    Error::new(Kind::Cancelled, "stopped before the command was started")
+        .hint("nothing was kept of the snapshot that was being taken")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_status() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001003\n";
+        assert_eq!(ignored_in(status), 0x1003);
+        assert_eq!(ignored_in(""), 0);
+    }
+}

@@ -1,0 +1,145 @@
+//! Standard error: what is said to people, and never data.
+//!
+//! Invariant: each message begins with `snapback: `, lines that belong to it are
+//! indented. Nothing that a name or a component contains reaches the terminal as a
+//! control character. Writing never fails a command: there is nobody to tell.
+
+use snapback_core::error::Error;
+use snapback_core::history::Id;
+use snapback_core::report::Report;
+use std::fmt::{Display, Write as _};
+use std::io::Write as _;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Errors only.
+    Quiet,
+    /// One line before, one line after, and warnings.
+    Normal,
+    /// What is going on.
+    More,
+    /// All of it.
+    Most,
+}
+
+/// Says things.
+#[derive(Debug, Clone, Copy)]
+pub struct Talk {
+    level: Level,
+}
+
+impl Talk {
+    /// Says as much as `-q` and `-v` ask for.
+    pub fn new(quiet: bool, verbose: u8) -> Self {
+        let level = match (quiet, verbose) {
+            (true, _) => Level::Quiet,
+            (_, 0) => Level::Normal,
+            (_, 1) => Level::More,
+            _ => Level::Most,
+        };
+        Self { level }
+    }
+
+    /// Something to know; not with `-q`.
+    pub fn say(&self, text: impl Display) {
+        self.at(Level::Normal, text);
+    }
+
+    /// A line that belongs to what was said last; not with `-q`.
+    pub fn detail(&self, text: impl Display) {
+        if self.level >= Level::Normal {
+            write_lines(&format!("  {}", clean(&text.to_string())));
+        }
+    }
+
+    /// An error, and what can be done about it. Always.
+    pub fn error(&self, error: &Error) {
+        write_lines(&error_text(error));
+    }
+
+    fn at(&self, level: Level, text: impl Display) {
+        if self.level >= level {
+            write_lines(&format!("snapback: {}", clean(&text.to_string())));
+        }
+    }
+}
+
+impl Report for Talk {
+    fn log(&self, target: &str, level: &str, message: &str) {
+        let level = match level {
+            "warn" => Level::Normal,
+            "info" => Level::More,
+            _ => Level::Most,
+        };
+        self.at(level, format_args!("{target}: {message}"));
+    }
+
+    fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
+        let subject = snapback_core::error::show_bytes(subject);
+        self.at(Level::More, format_args!("{target}: {subject} is not in the snapshot: {reason}"));
+    }
+
+    // What is refused is listed at the end, whatever `-v` says.
+    fn refused(&self, _target: &str, _subject: &[u8], _reason: &str) {}
+
+    fn waiting(&self, why: &str) {
+        self.say(format_args!("{why}; waiting for it"));
+    }
+
+    fn recovered(&self, to: &Id) {
+        self.say(format_args!("finished a step that was cut short: it went to snapshot {to}"));
+    }
+}
+
+/// An error as it is shown.
+pub fn error_text(error: &Error) -> String {
+    let mut text = format!("snapback: {}", clean(error.message()));
+    if let Some(hint) = error.hint_text() {
+        let _ = write!(text, "\nhint: {}", clean(hint));
+    }
+    text
+}
+
+/// `text` without control characters; line breaks stay and are indented.
+fn clean(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => clean.push_str("\n  "),
+            c if c.is_control() => clean.extend(c.escape_default()),
+            c => clean.push(c),
+        }
+    }
+    clean
+}
+
+fn write_lines(text: &str) {
+    // In one write, so that lines of several processes do not mix.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::error::Kind;
+
+    #[test]
+    fn an_error_is_a_sentence_and_a_hint() {
+        let error = Error::new(Kind::Other, "the disk is full").hint("`snapback gc` frees some");
+        assert_eq!(error_text(&error), "snapback: the disk is full\nhint: `snapback gc` frees some");
+        assert_eq!(error_text(&Error::new(Kind::Other, "no")), "snapback: no");
+    }
+
+    #[test]
+    fn no_control_character_reaches_the_terminal() {
+        assert_eq!(clean("a\x1b[2Jb\rc\nd"), "a\\u{1b}[2Jb\\rc\n  d");
+    }
+
+    #[test]
+    fn quiet_and_verbose_order_the_levels() {
+        let level = |quiet, verbose| Talk::new(quiet, verbose).level;
+        assert!(level(true, 0) < level(false, 0) && level(false, 0) < level(false, 1));
+        assert!(level(false, 1) < level(false, 2));
+    }
+}
