@@ -83,7 +83,7 @@ impl Output {
     }
 
     /// Asserts a failure told as people need it: this exit code, nothing on standard
-    /// output, one `error:` sentence that holds all of `words`, and a `hint:` line.
+    /// output, one `snapback:` sentence that holds all of `words`, and a `hint:` line.
     ///
     /// # Panics
     /// When it is not that.
@@ -91,8 +91,11 @@ impl Output {
     pub fn fails(&self, code: i32, words: &[&str]) -> &Self {
         self.exits(code);
         let err = self.err();
-        let error = err.lines().find_map(|line| line.strip_prefix("error: "));
-        let error = error.unwrap_or_else(|| panic!("no `error:` line\n{self}"));
+        // What is said before may be talk; the sentence is the line that the hint belongs to.
+        let lines: Vec<&str> = err.lines().collect();
+        let hint = lines.iter().position(|line| line.starts_with("hint: "));
+        let error = lines[..hint.unwrap_or(0)].iter().rev().find_map(|line| line.strip_prefix("snapback: "));
+        let error = error.unwrap_or_else(|| panic!("no `snapback:` line with a `hint:`\n{self}"));
         for word in words {
             assert!(
                 error.to_lowercase().contains(&word.to_lowercase()),
