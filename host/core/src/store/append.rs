@@ -96,7 +96,9 @@ impl Writer {
         let (free, floor) = (size_text(free), size_text(floor));
         let at = crate::error::show(self.store.path());
         Err(Error::new(Kind::NoSpace, format!("only {free} are free at {at}, and {floor} are to stay free"))
-            .hint("`snapback gc` frees space without needing any; `min-free` in the user's configuration sets the limit"))
+            .hint(
+                "`snapback gc` frees space without needing any; `min-free` of the user's config is the limit",
+            ))
     }
 
     fn new_pack(&self) -> Result<OpenPack> {

@@ -23,74 +23,95 @@ impl Plan {
     /// rewriting is missing is a problem that is told, unless something must really
     /// be gone: then it is an error.
     pub fn apply(self, store: &Arc<Store>, cancel: &Cancel, report: &dyn Report) -> Result<Freed> {
-        let mut freed = Freed { problems: self.problems, ..Freed::default() };
         store.remove_leftovers()?;
         let count = (self.remove.len() + self.rewrite.len()) as u64;
+        let freed = Freed { problems: self.problems, ..Freed::default() };
+        let mut cleaning = Cleaning { store, live: self.live, freed, cancel };
         report.begin("cleaning packs", Some(count), "items");
         let done =
-            clean(store, &self.remove, self.rewrite, &self.live, self.sweep, &mut freed, cancel, report);
+            cleaning.remove(&self.remove).and_then(|()| cleaning.rewrite(self.rewrite, self.sweep, report));
         report.end();
         store.look_again();
         store.upkeep();
-        done.map(|()| freed)
+        done.map(|()| cleaning.freed)
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn clean(
-    store: &Arc<Store>,
-    useless: &[Pack],
-    rewrite: Vec<Pack>,
-    live: &HashSet<Key>,
-    sweep: Sweep,
-    freed: &mut Freed,
-    cancel: &Cancel,
-    report: &dyn Report,
-) -> Result<()> {
-    remove(store, useless, freed)?;
-    report.advance(useless.len() as u64);
-    let mut rewrite = rewrite.into_iter().peekable();
-    while let Some(first) = rewrite.next() {
-        cancel.check()?;
-        let mut size = first.size;
-        let mut batch = vec![first];
-        while let Some(next) = rewrite.next_if(|pack| size + pack.size <= BATCH) {
-            size += next.size;
-            batch.push(next);
-        }
-        match rewrite_all(store, &batch, live, freed, cancel) {
-            Err(e) if e.kind() == Kind::NoSpace && sweep == Sweep::Worthwhile => {
-                freed.problems.push(e);
-                return Ok(());
+/// A plan that is being applied.
+struct Cleaning<'a> {
+    store: &'a Arc<Store>,
+    live: HashSet<Key>,
+    freed: Freed,
+    cancel: &'a Cancel,
+}
+
+impl Cleaning<'_> {
+    /// Removes packs of which nothing is needed.
+    fn remove(&mut self, packs: &[Pack]) -> Result<()> {
+        let mut removed = false;
+        for pack in packs {
+            // The copy that stays is read before this one goes.
+            if let Some(problem) = only_copy(self.store, pack)? {
+                self.freed.problems.push(problem);
+                continue;
             }
-            done => done?,
+            unlink(self.store, pack)?;
+            self.freed.bytes += pack.size;
+            self.freed.removed += 1;
+            removed = true;
         }
-        report.advance(batch.len() as u64);
+        if removed { self.store.disk.sync_dir(&self.store.packs) } else { Ok(()) }
     }
-    Ok(())
-}
 
-/// Removes packs of which nothing is needed.
-fn remove(store: &Store, packs: &[Pack], freed: &mut Freed) -> Result<()> {
-    let mut removed = false;
-    for pack in packs {
-        // The copy that stays is read before this one goes.
-        let catalog = store.catalog()?;
-        if let Some(key) =
-            pack.elsewhere.iter().find(|key| !store.is_whole_outside(&catalog, key, pack.number))
-        {
-            let name = pack.name;
-            freed
-                .problems
-                .push(Error::corrupt(format!("pack {name} is kept: it has the only whole copy of {key}")));
-            continue;
+    /// Rewrites packs, some at a time.
+    fn rewrite(&mut self, packs: Vec<Pack>, sweep: Sweep, report: &dyn Report) -> Result<()> {
+        let mut packs = packs.into_iter().peekable();
+        while let Some(first) = packs.next() {
+            self.cancel.check()?;
+            let mut size = first.size;
+            let mut batch = vec![first];
+            while let Some(next) = packs.next_if(|pack| size + pack.size <= BATCH) {
+                size += next.size;
+                batch.push(next);
+            }
+            match self.rewrite_batch(&batch) {
+                Err(e) if e.kind() == Kind::NoSpace && sweep == Sweep::Worthwhile => {
+                    self.freed.problems.push(e);
+                    return Ok(());
+                }
+                done => done?,
+            }
+            report.advance(batch.len() as u64);
         }
-        unlink(store, pack)?;
-        freed.bytes += pack.size;
-        freed.removed += 1;
-        removed = true;
+        Ok(())
     }
-    if removed { store.disk.sync_dir(&store.packs) } else { Ok(()) }
+
+    fn rewrite_batch(&mut self, packs: &[Pack]) -> Result<()> {
+        let store = self.store;
+        let writer = store.writer()?;
+        let mut rewritten = Vec::new();
+        for pack in packs {
+            let mut lane = writer.lane();
+            let lost = copy(store, &writer, &mut lane, pack, &self.live, self.cancel)?;
+            lane.flush()?;
+            match lost.map_or_else(|| only_copy(store, pack), |e| Ok(Some(e)))? {
+                Some(problem) => self.freed.problems.push(problem),
+                None => rewritten.push(pack),
+            }
+        }
+        let sealed = writer.seal_packs()?;
+        let mut old = 0;
+        for pack in &rewritten {
+            // What was written may be just what was there, and then has its name.
+            if sealed.iter().all(|(name, _)| *name != pack.name) {
+                unlink(store, pack)?;
+            }
+            old += pack.size;
+            self.freed.rewritten += 1;
+        }
+        self.freed.bytes += old.saturating_sub(sealed.iter().map(|(_, bytes)| bytes).sum());
+        if rewritten.is_empty() { Ok(()) } else { store.disk.sync_dir(&store.packs) }
+    }
 }
 
 fn unlink(store: &Store, pack: &Pack) -> Result<()> {
@@ -103,43 +124,8 @@ fn unlink(store: &Store, pack: &Pack) -> Result<()> {
     Ok(())
 }
 
-fn rewrite_all(
-    store: &Arc<Store>,
-    packs: &[Pack],
-    live: &HashSet<Key>,
-    freed: &mut Freed,
-    cancel: &Cancel,
-) -> Result<()> {
-    let writer = store.writer()?;
-    let mut rewritten = Vec::new();
-    for pack in packs {
-        let mut lane = writer.lane();
-        let lost = copy(store, &writer, &mut lane, pack, live, cancel)?;
-        lane.flush()?;
-        let unsafe_to_go = match lost {
-            Some(e) => Some(e),
-            None => only_copy(store, pack)?,
-        };
-        match unsafe_to_go {
-            Some(e) => freed.problems.push(e),
-            None => rewritten.push(pack),
-        }
-    }
-    let sealed = writer.seal_packs()?;
-    let mut old = 0;
-    for pack in &rewritten {
-        // What was written may be just what was there, and then has its name.
-        if sealed.iter().all(|(name, _)| *name != pack.name) {
-            unlink(store, pack)?;
-        }
-        old += pack.size;
-        freed.rewritten += 1;
-    }
-    freed.bytes += old.saturating_sub(sealed.iter().map(|(_, bytes)| bytes).sum());
-    if rewritten.is_empty() { Ok(()) } else { store.disk.sync_dir(&store.packs) }
-}
-
-/// What speaks against removing a pack after the objects whose home it is were copied.
+/// What speaks against removing a pack, when what it alone is the home of is not
+/// needed or was copied: other copies of the rest cannot be read.
 fn only_copy(store: &Store, pack: &Pack) -> Result<Option<Error>> {
     let catalog = store.catalog()?;
     let only = pack.elsewhere.iter().find(|key| !store.is_whole_outside(&catalog, key, pack.number));

@@ -51,6 +51,7 @@ pub struct Plan {
 struct Pack {
     name: PackName,
     number: u32,
+    state: PackState,
     size: u64,
     table: Table,
     /// Objects that roots refer to and whose home is this pack.
@@ -119,8 +120,8 @@ pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Resu
         return Ok(plan);
     }
     let (packs, unknown) = look(store, &mut plan, cancel)?;
-    let small = packs.iter().filter(|pack| pack.1.size < SMALL && pack.1.live > 0).count();
-    for (state, pack) in packs {
+    let small = packs.iter().filter(|pack| pack.size < SMALL && pack.live > 0).count();
+    for pack in packs {
         let worth = match sweep {
             Sweep::Thorough => pack.live_raw < pack.raw,
             Sweep::Worthwhile => {
@@ -129,7 +130,7 @@ pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Resu
         };
         if pack.live == 0 {
             plan.remove.push(pack);
-        } else if worth || state == PackState::Damaged {
+        } else if worth || pack.state == PackState::Damaged {
             plan.rewrite.push(pack);
         }
     }
@@ -146,8 +147,7 @@ pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Resu
 }
 
 /// Looks into each pack: what of it is live; and the packs of which nothing is known.
-#[allow(clippy::type_complexity)]
-fn look(store: &Store, plan: &mut Plan, cancel: &Cancel) -> Result<(Vec<(PackState, Pack)>, Vec<Pack>)> {
+fn look(store: &Store, plan: &mut Plan, cancel: &Cancel) -> Result<(Vec<Pack>, Vec<Pack>)> {
     let catalog = store.catalog()?;
     let mut order: Vec<u32> = (0..catalog.packs.len() as u32).collect();
     // The first pack that has an object is its home: one that can be relied on, if there is one.
@@ -166,6 +166,7 @@ fn look(store: &Store, plan: &mut Plan, cancel: &Cancel) -> Result<(Vec<(PackSta
         let mut pack = Pack {
             name: file.name,
             number,
+            state: file.state,
             size: file.size,
             table,
             live: 0,
@@ -187,7 +188,7 @@ fn look(store: &Store, plan: &mut Plan, cancel: &Cancel) -> Result<(Vec<(PackSta
                 }
             }
         }
-        if is_unknown { unknown.push(pack) } else { packs.push((file.state, pack)) }
+        if is_unknown { unknown.push(pack) } else { packs.push(pack) }
     }
     let missing = plan.live.iter().filter(|key| !homes.contains_key(*key)).count();
     if missing > 0 {
