@@ -17,10 +17,10 @@ const FIRST: &str = r"
     files | pick 9 2 | xargs -0 -n 500 sed -i 'y/abcdef/fedcba/'
     files | pick 7 3 | xargs -0 chmod 600
     files | pick 40 4 | xargs -0 setfattr -n user.seen -v yes
-    ls -d web-sys-*/ aws-sdk-iam-*/ openssl-src-*/ | while read -r d; do mv $d renamed-$d; done
+    for d in web-sys aws-sdk-iam openssl-src; do mv $d renamed-$d; done
     find . -path ./.snapback -prune -o -type d -name generated -print | pick 2 0 | xargs -0 chmod 750
     f=$(files | sed -n 5p); rm $f; mkdir $f; echo inside > $f/file
-    d=$(find ./libc-* -mindepth 1 -maxdepth 1 -type d | sort | sed -n 1p); rm -r $d; echo file > $d
+    d=$(find ./libc -mindepth 1 -maxdepth 1 -type d | sort | sed -n 1p); rm -r $d; echo file > $d
     f=$(files | sed -n 9p); ln $f hard; ln -s $f soft
 ";
 
@@ -29,8 +29,8 @@ const SECOND: &str = r"
     export LC_ALL=C
     for d in renamed-*; do mv $d ${d#renamed-}; done
     mkdir -p new/empty/dir
-    cp -r aws-sdk-rds-*/src new/copy
-    find aws-sdk-ec2-* -name '*.rs' -type f | sort | awk 'NR % 2' | tr '\n' '\0' | xargs -0 rm -f
+    cp -r aws-sdk-rds/src new/copy
+    find aws-sdk-ec2 -name '*.rs' -type f | sort | awk 'NR % 2' | tr '\n' '\0' | xargs -0 rm -f
     rm hard soft
     chmod 700 .
 ";
@@ -39,7 +39,7 @@ const SECOND: &str = r"
 fn a_real_tree_comes_back_from_every_state_of_two_runs() {
     each_user(|s| {
         let project = s.project();
-        corpus(&project, FILES);
+        corpus(&project);
         s.user().own_all(&project);
         let take = || Record::take(&project);
 
