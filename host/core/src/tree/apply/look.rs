@@ -57,8 +57,11 @@ impl Look<'_> {
         for (entry, found) in [(stored, Found::Stored), (current, Found::Current)] {
             let Some(entry) = entry else { continue };
             if self.is(&place.dir, name, stat, entry)? {
+                // What has the stored content and had not when it was captured was restored
+                // by an earlier call, as far as that was permitted.
+                let restored = found == Found::Stored && current.is_none_or(|now| now.node != entry.node);
                 let sides: Vec<&Entry> = current.into_iter().chain(stored).collect();
-                let known = self.attributes_known(&place.dir, name, stat, &sides)?;
+                let known = restored || self.attributes_known(&place.dir, name, stat, &sides)?;
                 return Ok(if known { found } else { Found::Foreign(made) });
             }
         }
@@ -124,10 +127,10 @@ impl Look<'_> {
 }
 
 /// Whether `stat` has the mode of `entry`, perhaps without setuid and setgid (a change
-/// of owner takes them), or for a directory opened up for its owner.
+/// of owner takes them); for a directory perhaps opened up for its owner, or just made.
 pub fn mode_is(stat: &Stat, entry: &Entry) -> bool {
     let (now, want) = (stat.permissions(), entry.mode);
-    now == want || now == want & !0o6000 || (stat.is_dir() && now == want | 0o700)
+    now == want || now == want & !0o6000 || (stat.is_dir() && (now == want | 0o700 || now == 0o700))
 }
 
 /// Whether `stat` is of the kind of `entry`.

@@ -1,3 +1,4 @@
+mod faults;
 mod kinds;
 mod world;
 
