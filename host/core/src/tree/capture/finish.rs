@@ -81,7 +81,7 @@ impl<'a> Capture<'a> {
             times: lane.put(ObjectKind::Times, &encode_times(&times))?,
         };
         if let Some(record) = record.finish(&done.tree, &done.times) {
-            lock(&self.update).add(id, record);
+            lock(&self.update).add(id, &record);
         }
         Ok(done)
     }

@@ -62,7 +62,7 @@ fn file() -> Vec<u8> {
     let empty = StatCache::default();
     let mut update = Update::new(&empty, None);
     let generation = update.generation();
-    update.add((77, 1), record(&entries(), generation));
+    update.add((77, 1), &record(&entries(), generation));
     update.finish(&Key::of(ObjectKind::Root, b"r")).unwrap()
 }
 
@@ -141,11 +141,9 @@ fn what_is_known_to_be_stored_follows_the_generations() {
     let mut update = Update::new(&old, Some(&first));
     update.keep((77, 1), old.dir(77, 1).unwrap());
     let generation = update.generation();
-    update.add((77, 9), {
-        let mut builder = RecordBuilder::new((77, 9), generation, 0);
-        let _ = &mut builder;
-        builder.finish(&Key::of(ObjectKind::Tree, b"2"), &Key::of(ObjectKind::Times, b"2")).unwrap()
-    });
+    let empty = RecordBuilder::new((77, 9), generation, 0);
+    let (tree, times) = (Key::of(ObjectKind::Tree, b"2"), Key::of(ObjectKind::Times, b"2"));
+    update.add((77, 9), &empty.finish(&tree, &times).unwrap());
     let new = StatCache::read(update.finish(&second).unwrap()).unwrap();
     let (kept, added) = (new.dir(77, 1).unwrap(), new.dir(77, 9).unwrap());
     // The second was never committed: only what the first holds is known to be stored.
