@@ -104,7 +104,11 @@ fn floor(tree: &Path) -> u64 {
 
 fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(Key, Counts)> {
     let writer = Arc::new(store.writer()?);
-    let directory = Directory::open(tree, "path", ".", &Options::default())?;
+    let rules = "node_modules\n* holding CACHEDIR.TAG\n.venv holding pyvenv.cfg".to_owned();
+    let names = ["target", "dist", "build", "out", ".cache", ".next", ".nuxt", ".turbo", ".gradle", ".tox"];
+    let rules =
+        names.iter().fold(rules, |rules, name| rules + "\n" + name + " ignored else beside package.json");
+    let directory = Directory::open(tree, "path", ".", &Options::parse(&[("regenerable", rules)])?)?;
     let call = Call {
         root: tree.to_owned(),
         target: Arc::new(Target {
@@ -117,6 +121,7 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
         cover: Arc::default(),
         only: Arc::default(),
         huge: None,
+        partial: false,
         report: Arc::new(Silent),
         cancel: Cancel::default(),
     };
