@@ -65,16 +65,11 @@ impl Project {
         let previous = previous.map_or(&[][..], |captured| &captured.parts);
         let omitted = Arc::new(Omitted { inner: env.report.clone(), list: Mutex::default() });
         let call = Call {
-            root: env.root.clone(),
-            target: Arc::new(target.clone()),
-            store: writer.store().clone(),
             writer: Some(writer.clone()),
             cover: Arc::new(job.cover.clone()),
-            partial: false,
-            only: Arc::default(),
             huge: selection.huge_limit(previous.is_empty()),
             report: omitted.clone(),
-            cancel: env.cancel.clone(),
+            ..Call::new(env, target, writer.store())
         };
         let parts = backend
             .snapshot(&call, previous)

@@ -8,7 +8,7 @@ use super::Session;
 use super::diff::Difference;
 use super::plan::{Action, Plan, Saved};
 use crate::backend::Call;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
@@ -51,6 +51,9 @@ impl Session {
     /// cannot be put back (all are as they were, unless the error says otherwise).
     pub fn execute(&self, plan: Plan, partial: bool) -> Result<Outcome> {
         let env = self.env();
+        if !partial && !plan.blocked.is_empty() {
+            return Err(blocked(&plan.blocked));
+        }
         let saved = match plan.saved {
             Saved::Existing(id) => self.load(&id)?,
             Saved::New(snapshot) => self.commit(*snapshot, &plan.writer)?,
@@ -129,16 +132,10 @@ impl Session {
         let current = now.target(name).ok_or_else(|| missing(now))?;
         let refused = Arc::new(Refused { inner: env.report.clone(), list: Mutex::default() });
         let call = Call {
-            root: env.root.clone(),
-            target: Arc::new(stored.target.clone()),
-            store: self.opened().clone(),
-            writer: None,
-            cover: Arc::default(),
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
-            huge: None,
             report: refused.clone(),
-            cancel: env.cancel.clone(),
+            ..Call::new(env, &stored.target, self.opened())
         };
         let backend = env.backends.get(&stored.target.backend)?;
         backend
@@ -160,6 +157,20 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Why nothing is begun: at most this many paths are named.
+const SHOWN: usize = 5;
+
+fn blocked(items: &[NotRestored]) -> Error {
+    let mut text = String::from("it cannot be put back whole, so nothing was touched");
+    for item in items.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {}: {}", item.path, item.reason));
+    }
+    if items.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", items.len() - SHOWN));
+    }
+    Error::new(Kind::Denied, text).hint("mend that and try again, or go on without them with `--partial`")
 }
 
 fn unfinished(first: &Error, second: &Error) -> Error {

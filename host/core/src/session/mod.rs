@@ -11,6 +11,7 @@ mod execute;
 mod list;
 mod lock;
 mod plan;
+mod preflight;
 mod recover;
 mod retain;
 mod take;
@@ -28,7 +29,7 @@ pub use retain::{Bounds, Freed};
 pub use take::{Request, Running, Selection, Taken};
 pub use verify::Verification;
 
-use crate::backend::{Backends, Cancel};
+use crate::backend::{Backends, Call, Cancel, Target};
 use crate::disk::Disk;
 use crate::error::{Error, Kind, Result};
 use crate::history::clock::Clock;
@@ -67,6 +68,24 @@ pub struct Environment {
     pub cancel: Cancel,
     /// The run inside which this command is called, if it is.
     pub inside: Option<String>,
+}
+
+impl Call {
+    /// A call about `target` that may read `store` and is told nothing more.
+    fn new(env: &Environment, target: &Target, store: &Arc<Store>) -> Self {
+        Self {
+            root: env.root.clone(),
+            target: Arc::new(target.clone()),
+            store: store.clone(),
+            writer: None,
+            cover: Arc::default(),
+            only: Arc::default(),
+            partial: false,
+            huge: None,
+            report: env.report.clone(),
+            cancel: env.cancel.clone(),
+        }
+    }
 }
 
 /// A project, for reading.

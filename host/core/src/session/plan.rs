@@ -5,6 +5,7 @@
 
 use super::capture::{holds, roots};
 use super::diff::{Difference, in_target};
+use super::preflight::Preflight;
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -65,6 +66,8 @@ pub struct Plan {
     pub edits: Vec<usize>,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
+    /// What cannot be done: nothing is begun then, unless what is left is wanted.
+    pub blocked: Vec<NotRestored>,
     /// What the next undo would take back after this one.
     pub next: Option<Step>,
     /// Runs that are going on.
@@ -73,7 +76,6 @@ pub struct Plan {
     pub(super) only: Vec<Bytes>,
     /// Names of the targets concerned, in the order of `to`.
     pub(super) targets: Vec<String>,
-    pub(super) current: Vec<Captured>,
     pub(super) record: Record,
     pub(super) writer: Arc<Writer>,
 }
@@ -127,7 +129,7 @@ impl Session {
             _ => Record::Did { kind: SnapshotKind::PreRestore, before: saved_id },
         };
         let mut changes = Vec::new();
-        let mut not_restored = Vec::new();
+        let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
         for now in &current {
             let stored = to.target(&now.target.name).expect("captured like it");
             in_target(&*writer, now, stored, &mut |difference| {
@@ -137,7 +139,9 @@ impl Session {
                 Ok(())
             })?;
             not_restored.extend(holes(self.opened(), stored, paths)?);
+            self.preflight(stored, now, paths, &writer, &mut preflight)?;
         }
+        not_restored.extend(preflight.notes);
         let edits = match &step {
             Some(step) if action == Action::Undo && step.kind == SnapshotKind::Run => {
                 self.edits(&to, &changes)
@@ -155,11 +159,11 @@ impl Session {
             changes,
             edits,
             not_restored,
+            blocked: preflight.blocked,
             next,
             running: self.running()?,
             only: paths.to_vec(),
             targets: current.iter().map(|c| c.target.name.clone()).collect(),
-            current,
             record,
             writer,
             to,

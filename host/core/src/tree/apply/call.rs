@@ -7,6 +7,7 @@ use crate::backend::Call;
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
+use crate::store::Source;
 use crate::tree::Directory;
 use crate::tree::compare::Only;
 use crate::tree::plan::Plan;
@@ -63,8 +64,13 @@ fn with_request<T>(
     current: &Key,
     act: impl FnOnce(&Request<'_>) -> Result<T>,
 ) -> Result<T> {
+    let source: &dyn Source = match &call.writer {
+        // Before a restore, what was captured just now is not sealed yet.
+        Some(writer) => &**writer,
+        None => &*call.store,
+    };
     let read = |key| -> Result<Root> {
-        let root = read_root(&*call.store, key)?;
+        let root = read_root(source, key)?;
         if root.setting == dir.setting() {
             return Ok(root);
         }
@@ -79,7 +85,7 @@ fn with_request<T>(
         stored: &roots.0,
         current: &roots.1,
         only: &Only::new(&call.only)?,
-        source: &*call.store,
+        source,
         store: call.store.dir(),
         disk: call.store.disk(),
         target: &call.target.name,

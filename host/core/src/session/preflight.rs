@@ -1,0 +1,69 @@
+//! What is known to be impossible before anything is touched.
+//!
+//! The host looks at what it captured itself; other backends say it when they are called.
+
+use super::{NotRestored, Project};
+use crate::backend::Call;
+use crate::error::{Error, Kind, Result};
+use crate::history::snapshot::Captured;
+use crate::object::ObjectKind;
+use crate::store::Writer;
+use crate::text::Bytes;
+use crate::tree::Directory;
+use crate::tree::apply::{Refusal, preflight};
+use crate::tree::root::Root;
+use std::sync::Arc;
+
+/// What was found out about a restore.
+#[derive(Default)]
+pub(super) struct Preflight {
+    /// What cannot be done: without `partial` nothing is begun.
+    pub blocked: Vec<NotRestored>,
+    /// What will not come back, or only in part.
+    pub notes: Vec<NotRestored>,
+}
+
+impl Project {
+    /// Looks at what putting `stored` back over `current` meets; `writer` holds what
+    /// was captured just now.
+    pub(super) fn preflight(
+        &self,
+        stored: &Captured,
+        current: &Captured,
+        only: &[Bytes],
+        writer: &Arc<Writer>,
+        found: &mut Preflight,
+    ) -> Result<()> {
+        let mut call = Call::new(&self.env, &stored.target, writer.store());
+        call.writer = Some(writer.clone());
+        call.only = Arc::new(only.iter().map(|path| path.0.clone()).collect());
+        for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
+            let Some(now) = current.parts.iter().find(|now| now.name == part.name) else { continue };
+            let root = Root::decode(&writer.read(&part.content)?)?;
+            let directory = Directory::reopen(&self.env.root, &root)?;
+            let plan = preflight(&directory, &call, &part.content, &now.content, false)?;
+            if let Some(error) = plan.no_space {
+                return Err(error);
+            }
+            let of = |refusal: Refusal| NotRestored {
+                target: stored.target.name.clone(),
+                reason: match refusal.hint {
+                    Some(hint) => format!("{} (mend it: {hint})", refusal.reason),
+                    None => refusal.reason,
+                },
+                path: Bytes(refusal.path),
+            };
+            found.blocked.extend(plan.refusals.into_iter().map(of));
+            found.notes.extend(plan.notes.into_iter().map(of));
+            if let Some(path) = plan.unknown.first() {
+                let shown = crate::error::show_bytes(path);
+                return Err(Error::new(
+                    Kind::NotFound,
+                    format!("neither the snapshot nor the present has {shown}"),
+                )
+                .hint("paths are those of the project, as `snapback diff` shows them"));
+            }
+        }
+        Ok(())
+    }
+}
