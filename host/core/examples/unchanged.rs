@@ -120,6 +120,7 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
         writer: Some(writer.clone()),
         cover: Arc::default(),
         only: Arc::default(),
+        partial: false,
         huge: None,
         partial: false,
         report: Arc::new(Silent),

@@ -63,9 +63,7 @@ impl tree::HostDirectory for State {
             return Err(Error::new(ErrorKind::Denied, message));
         }
         let (stored, current) = (self.root(&stored)?, self.root(&current)?);
-        // core::restore comes with the next merge.
-        let _ = (call, stored, current);
-        Err(Error::new(ErrorKind::Other, "directories cannot be restored yet"))
+        bulk(move || core::restore(&directory, &call, &stored, &current).map(drop)).await
     }
 
     fn drop(&mut self, directory: Resource<Directory>) -> wasmtime::Result<()> {
