@@ -72,13 +72,13 @@ impl<'a> Wrapped<'a> {
         let mut refused = None;
         for file in candidates {
             match fs::metadata(&file) {
-                Ok(meta) if meta.is_dir() => refused = refused.or(Some((file, "it is a directory"))),
+                Ok(meta) if meta.is_dir() => refused = refused.or(Some((file, Obstacle::Directory))),
                 Ok(_) if rustix::fs::access(&file, Access::EXEC_OK).is_ok() => {
                     return Ok(Self { words, directory, file });
                 }
-                Ok(_) => refused = refused.or(Some((file, "permission denied"))),
+                Ok(_) => refused = refused.or(Some((file, Obstacle::Permission))),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    refused = refused.or(Some((file, "permission denied")));
+                    refused = refused.or(Some((file, Obstacle::Permission)));
                 }
                 Err(_) => {}
             }
@@ -107,9 +107,7 @@ impl<'a> Wrapped<'a> {
         let child = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound if !self.file.exists() => no_command(name),
             // The file is there: what its `#!` line names is not.
-            io::ErrorKind::NotFound => {
-                not_executable(&self.file, "the program that its first line names is missing")
-            }
+            io::ErrorKind::NotFound => not_executable(&self.file, Obstacle::Interpreter),
             _ => {
                 let error = Error::io(error, "could not start", &self.file);
                 Unstartable { error, code: Code::NOT_EXECUTABLE }
@@ -189,14 +187,28 @@ fn state_in(stat: &[u8]) -> Option<u8> {
 
 fn no_command(name: &OsStr) -> Unstartable {
     let why = format!("there is no command {}", show_bytes(name.as_bytes()));
-    let error = Error::new(Kind::NotFound, why)
-        .hint("no snapshot was taken and nothing was run; check its name and PATH");
+    let error = Error::new(Kind::NotFound, why).hint("nothing was run; check its name, and PATH");
     Unstartable { error, code: Code::NO_COMMAND }
 }
 
-fn not_executable(file: &Path, why: &str) -> Unstartable {
-    let error = Error::new(Kind::Denied, format!("could not execute {}: {why}", show(file)))
-        .hint("`chmod +x` makes a program of your own executable");
+/// Why a file cannot be executed, and what to do.
+#[derive(Debug, Clone, Copy)]
+enum Obstacle {
+    Directory,
+    Permission,
+    Interpreter,
+}
+
+fn not_executable(file: &Path, obstacle: Obstacle) -> Unstartable {
+    let (why, hint) = match obstacle {
+        Obstacle::Directory => ("it is a directory", "name a program"),
+        Obstacle::Permission => ("permission denied", "`chmod +x` makes a program of your own executable"),
+        Obstacle::Interpreter => (
+            "the program that its first line names is missing",
+            "the line begins with `#!`; correct it, or install that program",
+        ),
+    };
+    let error = Error::new(Kind::Denied, format!("could not execute {}: {why}", show(file))).hint(hint);
     Unstartable { error, code: Code::NOT_EXECUTABLE }
 }
 

@@ -27,11 +27,11 @@ pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
 }
 
 fn find(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Entry> {
-    let shown = show_bytes(path);
+    let shown = shown(path);
     let error = match contents::look(source, snapshot, path)? {
         Found::There(entry) => return Ok(entry),
         Found::LeftOut(why) => format!("{shown} is not in snapshot {}: {why}", snapshot.id),
-        Found::Missing => format!("there is no {shown} in snapshot {}", snapshot.id),
+        Found::Missing => format!("{shown} is not in snapshot {}", snapshot.id),
     };
     Err(Error::new(Kind::NotFound, error).hint("`snapback show` says what a snapshot lacks"))
 }
@@ -46,10 +46,15 @@ fn write(source: &dyn Source, entry: &Entry, path: &[u8], out: &mut Out) -> Resu
         }
         Node::Symlink(to) => out.bytes(to),
         other => {
-            let why = format!("{} is a {}, and has no content of its own", show_bytes(path), other.word());
+            let why = format!("{} is a {}, and has no content of its own", shown(path), other.word());
             Err(Error::new(Kind::Invalid, why).hint("name a file"))
         }
     }
+}
+
+/// A path inside the project, for people.
+fn shown(path: &[u8]) -> String {
+    if path.is_empty() { ".".to_owned() } else { show_bytes(path) }
 }
 
 fn zeros(out: &mut Out, mut length: u64) -> Result<()> {

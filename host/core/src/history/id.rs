@@ -1,10 +1,13 @@
 //! The name of a snapshot: UTC time and four hex digits, `20260102-030405-7f3a`.
 //!
-//! Names sort by time. A person may give any unique prefix or ending, or `@0` for the
+//! Names sort in the order in which they were made: within one second the digits go up,
+//! and a clock that was set back does not change that. A person may give any unique prefix or ending, or `@0` for the
 //! newest, `@1` for the one before it.
 
 use super::clock::Clock;
 use crate::error::{Error, Kind, Result};
+use jiff::ToSpan;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::fmt;
 
@@ -13,12 +16,30 @@ use std::fmt;
 pub struct Id(String);
 
 const SHAPE: &[u8; 20] = b"dddddddd-dddddd-xxxx";
+const SECOND: &str = "%Y%m%d-%H%M%S";
 
 impl Id {
-    /// A new name for the present.
-    pub fn new(clock: &dyn Clock) -> Self {
-        let now = clock.now().to_zoned(TimeZone::UTC);
-        Self(format!("{}-{:04x}", now.strftime("%Y%m%d-%H%M%S"), clock.random() & 0xffff))
+    /// A new name for the present, which sorts after `newest`.
+    pub fn new(clock: &dyn Clock, newest: Option<&Self>) -> Self {
+        let now = clock.now().to_zoned(TimeZone::UTC).datetime();
+        // The lower half: room for more in the same second.
+        let first = |second: DateTime| (second, clock.random() & 0x7fff);
+        let (second, digits) = match newest.and_then(Self::parts) {
+            Some((second, digits)) if second >= now.with().subsec_nanosecond(0).build().unwrap_or(now) => {
+                match digits + 1 + clock.random() % 16 {
+                    digits @ ..=0xffff => (second, digits),
+                    _ => first(second.saturating_add(1.second())),
+                }
+            }
+            _ => first(now),
+        };
+        Self(format!("{}-{digits:04x}", second.strftime(SECOND)))
+    }
+
+    /// The second and the digits. None for a name that has the shape of one and is no time.
+    fn parts(&self) -> Option<(DateTime, u64)> {
+        let (second, digits) = self.0.rsplit_once('-')?;
+        Some((DateTime::strptime(SECOND, second).ok()?, u64::from_str_radix(digits, 16).ok()?))
     }
 
     /// The name that `text` is, when it has the shape of one.
@@ -112,11 +133,33 @@ mod tests {
 
     #[test]
     fn a_new_id_has_the_shape_of_one() {
-        let id = Id::new(&super::super::clock::System);
+        let id = Id::new(&super::super::clock::System, None);
         assert_eq!(Id::parse(id.as_str()), Some(id));
         for text in ["", "20260102-030405-7F3A", "20260102-030405-7f3", "../../../../etc/pass"] {
             assert_eq!(Id::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn names_sort_in_the_order_in_which_they_were_made() {
+        struct At(&'static str, u64);
+        impl Clock for At {
+            fn now(&self) -> jiff::Timestamp {
+                self.0.parse().unwrap()
+            }
+            fn random(&self) -> u64 {
+                self.1
+            }
+        }
+        let after = |time, random, newest: &str| Id::new(&At(time, random), Id::parse(newest).as_ref()).0;
+        let now = "2026-01-02T03:04:05.9Z";
+        assert_eq!(after(now, 0xffff, ""), "20260102-030405-7fff");
+        assert_eq!(after(now, 0, "20260102-030404-ffff"), "20260102-030405-0000");
+        assert_eq!(after(now, 0, "20260102-030405-7fff"), "20260102-030405-8000");
+        assert_eq!(after(now, 15, "20260102-030405-7fff"), "20260102-030405-800f");
+        assert_eq!(after(now, 5, "20260102-030405-ffff"), "20260102-030406-0005");
+        assert_eq!(after(now, 0, "20270102-030405-0001"), "20270102-030405-0002");
+        assert_eq!(after(now, 7, "99999999-999999-0001"), "20260102-030405-0007");
     }
 
     #[test]

@@ -6,11 +6,11 @@ use super::{Project, Session};
 use crate::backend::Huge;
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
-use crate::history::Id;
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Timeline};
+use crate::history::{Id, snapshot};
 use crate::project::config::Configured;
 use crate::project::nearest;
 use crate::text::Bytes;
@@ -161,12 +161,9 @@ impl Session {
     }
 
     fn new_id(&self) -> Id {
-        loop {
-            let id = Id::new(&*self.env().clock);
-            if !self.snapshots.path().join(id.as_str()).exists() {
-                return id;
-            }
-        }
+        // Who cannot read the names cannot commit a record either.
+        let newest = snapshot::ids(self.snapshots.path()).unwrap_or_default();
+        Id::new(&*self.env().clock, newest.first())
     }
 
     /// Marks the run of `id` as going on: as long as the returned file is open.

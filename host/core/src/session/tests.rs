@@ -395,7 +395,7 @@ fn a_damaged_record_leaves_the_others_listed() {
 #[test]
 fn backends_and_settings_that_do_not_exist_are_named_with_their_line() {
     let message = |config: &str| {
-        let error = World::with(config).open().err().unwrap();
+        let error = World::with(config).open().unwrap().config().err().unwrap();
         format!("{error} | {}", error.hint_text().unwrap_or(""))
     };
     assert_eq!(
