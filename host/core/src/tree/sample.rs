@@ -1,6 +1,6 @@
 //! Trees made by hand, for tests: objects in memory and a small builder.
 
-use super::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree};
+use super::node::{Entry, EntryTime, Node, Time, decode_times, decode_tree, encode_times, encode_tree};
 use super::root::Root;
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
@@ -23,6 +23,31 @@ impl Objects {
         let key = Key::of(kind, bytes);
         self.all.lock().unwrap().insert(key, bytes.to_vec());
         key
+    }
+
+    /// Takes over all that `root` leads to, of content only single blocks.
+    pub fn copy(&self, from: &dyn Source, root: &Root) {
+        let mut keys = vec![root.times];
+        if let Node::Dir(tree) = root.top.node {
+            keys.push(tree);
+        }
+        while let Some(key) = keys.pop() {
+            let bytes = from.read(&key).unwrap();
+            match key.kind() {
+                ObjectKind::Tree => {
+                    keys.extend(decode_tree(&bytes).unwrap().iter().filter_map(|e| match e.node {
+                        Node::File { content, .. } => Some(content),
+                        Node::Dir(tree) => Some(tree),
+                        _ => None,
+                    }))
+                }
+                ObjectKind::Times => {
+                    keys.extend(decode_times(&bytes).unwrap().iter().filter_map(|t| t.inside))
+                }
+                _ => {}
+            }
+            self.all.lock().unwrap().insert(key, bytes);
+        }
     }
 
     /// Loses an object.

@@ -132,8 +132,8 @@ impl<'a> Asides<'a> {
     }
 
     /// Where what lies in or beneath `home` is put aside. `home` stays a directory: if
-    /// need be, the place aside is made in it.
-    pub fn of(&self, home: &Arc<Place<'a>>) -> Result<Arc<Aside<'a>>> {
+    /// need be, the place aside is made in it, or better at the top.
+    pub fn of(&self, home: &Arc<Place<'a>>, top: &Arc<Place<'a>>) -> Result<Arc<Aside<'a>>> {
         if home.volume() == self.main.1 {
             return Ok(self.main.0.clone());
         }
@@ -141,9 +141,17 @@ impl<'a> Asides<'a> {
         if let Some((_, aside)) = others.iter().find(|(volume, _)| *volume == home.volume()) {
             return Ok(aside.clone());
         }
-        let dir = make_dir(self.disk, &home.dir, RESERVED)?;
-        let dir = make_dir(self.disk, &dir, self.scope.as_bytes())?;
-        let aside = Arc::new(Aside::open(dir, Some(home.clone()))?);
+        let make = |home: &Arc<Place<'a>>| {
+            let dir = make_dir(self.disk, &home.dir, RESERVED)?;
+            let dir = make_dir(self.disk, &dir, self.scope.as_bytes())?;
+            Aside::open(dir, Some(home.clone()))
+        };
+        let aside = match (top.volume() == home.volume()).then(|| make(top)) {
+            Some(Ok(aside)) => aside,
+            Some(Err(e)) if e.kind() != Kind::Denied => return Err(e),
+            _ => make(home)?,
+        };
+        let aside = Arc::new(aside);
         others.push((home.volume(), aside.clone()));
         Ok(aside)
     }

@@ -34,7 +34,9 @@ pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Res
         }
         for saved in &outcome.saved {
             let at = crate::error::show(&saved.at);
-            let reason = format!("somebody wrote to it meanwhile; what was written is kept as {at}");
+            let reason = format!(
+                "somebody has it open for writing, or wrote to it meanwhile; that file is kept as {at}"
+            );
             call.report.refused(target, &saved.path, &reason);
         }
         Ok(outcome)

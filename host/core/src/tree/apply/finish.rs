@@ -58,13 +58,17 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Removes what was displaced, unless somebody wrote to it since.
+    /// Removes what was displaced, unless somebody wrote to it since, or still can.
     fn remove_displaced(&self) -> Result<()> {
         let displaced = std::mem::take(&mut *lock(&self.displaced));
+        let files = displaced.iter().filter(|old| old.stat.is_file()).map(|old| old.stat.id()).collect();
+        let open = super::writers::of(&files);
         displaced.par_iter().try_for_each(|old| {
             let Displaced { aside, name, path, stat } = old;
             match stat_in(&aside.dir, name)? {
-                Some(now) if quiet(stat, &now) => self.disk.unlink(&aside.dir, name),
+                Some(now) if quiet(stat, &now) && !open.contains(&now.id()) => {
+                    self.disk.unlink(&aside.dir, name)
+                }
                 Some(_) => self.save(aside, name, path),
                 None => Ok(()),
             }

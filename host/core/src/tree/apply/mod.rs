@@ -27,6 +27,7 @@ mod place;
 mod put;
 mod restore;
 mod rights;
+mod writers;
 
 pub use aside::RESERVED;
 pub use call::{preflight, restore};

@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
     /// Where what `change` is about is put aside.
     pub(super) fn aside(&self, change: &Change) -> Result<Option<Arc<Aside<'a>>>> {
         match self.places.enter_to_write(&change.path[..change.common])? {
-            Some(home) => self.asides.of(&home).map(Some),
+            Some(home) => self.asides.of(&home, self.places.root()).map(Some),
             None => {
                 let reason = "the directory that holds it is not the one that was recorded";
                 self.refuse(Refusal::new(&change.path, reason));

@@ -1,5 +1,7 @@
 mod faults;
 mod kinds;
+mod never;
+mod real;
 mod world;
 
 use world::World;

@@ -1,0 +1,75 @@
+//! Restores of what the real capture stored, with its stat cache as the witness.
+
+use super::world::World;
+use crate::backend::{Call, Cancel, Part, Target};
+use crate::error::Result;
+use crate::object::Key;
+use crate::report::Report;
+use crate::tree::apply::Outcome;
+use crate::tree::{Directory, Options};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Remembers what was refused.
+#[derive(Default)]
+pub struct Told(pub Mutex<Vec<(String, String)>>);
+
+impl Report for Told {
+    fn refused(&self, _: &str, subject: &[u8], reason: &str) {
+        let subject = String::from_utf8_lossy(subject).into_owned();
+        self.0.lock().unwrap().push((subject, reason.to_owned()));
+    }
+}
+
+/// Options of a directory, in text.
+pub type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+impl World {
+    fn directory(&self, options: Pairs<'_>) -> Directory {
+        Directory::open(&self.base, "path", "tree", &Options::parse(options).unwrap()).unwrap()
+    }
+
+    fn call(&self, only: &[&str], report: Arc<dyn Report>) -> Call {
+        let target = Target { name: "tree".into(), backend: "tree".into(), settings: BTreeMap::new() };
+        Call {
+            root: self.base.clone(),
+            target: Arc::new(target),
+            store: self.store.clone(),
+            writer: None,
+            cover: Arc::default(),
+            only: Arc::new(only.iter().map(|path| path.as_bytes().to_vec()).collect()),
+            partial: self.options.partial,
+            huge: None,
+            report,
+            cancel: Cancel::default(),
+        }
+    }
+
+    /// Captures the project; whatever `cover` has is captured as well.
+    pub fn capture(&self, options: Pairs<'_>, cover: Option<Key>) -> Key {
+        let writer = Arc::new(self.store.writer().unwrap());
+        let mut call = self.call(&[], Arc::new(crate::report::Silent));
+        call.writer = Some(writer.clone());
+        call.cover =
+            Arc::new(cover.into_iter().map(|content| Part { name: "tree".into(), content }).collect());
+        let key = crate::tree::capture(&self.directory(options), &call, None).unwrap();
+        drop(call);
+        writer.seal().unwrap();
+        key
+    }
+
+    /// Restores it; also what was reported.
+    pub fn put_back(
+        &self,
+        options: Pairs<'_>,
+        stored: &Key,
+        current: &Key,
+        only: &[&str],
+    ) -> Result<(Outcome, Vec<(String, String)>)> {
+        let told = Arc::new(Told::default());
+        let call = self.call(only, told.clone());
+        let outcome = crate::tree::restore(&self.directory(options), &call, stored, current)?;
+        let told = std::mem::take(&mut *told.0.lock().unwrap());
+        Ok((outcome, told))
+    }
+}
