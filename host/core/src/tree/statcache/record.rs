@@ -138,13 +138,6 @@ impl<'a> CachedEntry<'a> {
         &self.bytes[ENTRY..ENTRY + self.name_len]
     }
 
-    /// Whether what `stat` is true of now is `entry`, content and all. False also where
-    /// that cannot be told: it changed just when it was captured, or another capture
-    /// than the one that `entry` is from wrote the cache.
-    pub fn proves(&self, stat: &Stat, entry: &Entry) -> bool {
-        self.matches(stat) && self.to_entry().is_some_and(|(known, _)| known == *entry)
-    }
-
     /// Whether an entry of which `stat` is true now is still what was captured when the
     /// cache was written; which capture that was is another question.
     pub fn matches(&self, stat: &Stat) -> bool {
