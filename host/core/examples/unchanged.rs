@@ -122,7 +122,6 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
         only: Arc::default(),
         partial: false,
         huge: None,
-        partial: false,
         report: Arc::new(Silent),
         cancel: Cancel::default(),
     };
