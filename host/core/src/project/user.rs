@@ -27,8 +27,9 @@ pub struct Retention {
     pub keep_within: Duration,
     /// Bytes of one store; none: 10 GiB or a tenth of the disk, the smaller.
     pub max_size: Option<u64>,
-    /// Bytes of the disk that must stay free.
-    pub min_free: u64,
+    /// Bytes of the disk that must stay free; none: 1 GiB or a tenth of the disk, the
+    /// smaller.
+    pub min_free: Option<u64>,
     /// Interval snapshots of one run.
     pub interval_keep: usize,
 }
@@ -39,7 +40,7 @@ impl Default for Retention {
             keep: 50,
             keep_within: Duration::from_secs(30 * 86_400),
             max_size: None,
-            min_free: 1 << 30,
+            min_free: None,
             interval_keep: 20,
         }
     }
@@ -93,7 +94,7 @@ impl User {
             "interval-keep" => kept.interval_keep = count()?,
             "keep-within" => kept.keep_within = units::duration(text()?).map_err(context)?,
             "max-size" => kept.max_size = Some(units::size(text()?).map_err(context)?),
-            "min-free" => kept.min_free = units::size(text()?).map_err(context)?,
+            "min-free" => kept.min_free = Some(units::size(text()?).map_err(context)?),
             "sync" => self.sync = yes()?,
             _ => self.twin = yes()?,
         }

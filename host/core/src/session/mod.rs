@@ -245,7 +245,7 @@ fn read_config(env: &Environment) -> Result<Config> {
             continue;
         }
         let settings = env.backends.settings(&target.backend)?;
-        for key in target.settings.keys().filter(|key| !settings.contains(key)) {
+        if let Some(key) = target.settings.keys().find(|key| !settings.contains(key)) {
             let known = settings.iter().map(String::as_str).chain(config::target_keys().iter().copied());
             let why = format!("{}: the backend `{}` has no setting `{key}`", line(key), target.backend);
             let error = Error::new(Kind::Invalid, why);

@@ -111,7 +111,7 @@ impl Session {
             Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
         };
         let names = chosen(&to, targets)?;
-        let writer = Arc::new(self.opened().writer()?);
+        let writer = self.writer()?;
         let current = self.capture_like(&to, &names, &writer)?;
         let kind = match action {
             Action::Undo => SnapshotKind::PreUndo,

@@ -158,13 +158,18 @@ impl Session {
     }
 
     fn max_size(&self) -> u64 {
-        const LARGEST: u64 = 10 << 30;
-        let kept = &self.env().user.retention;
-        kept.max_size.unwrap_or_else(|| {
-            let disk =
-                rustix::fs::statvfs(self.opened().path()).map_or(u64::MAX, |s| s.f_blocks * s.f_frsize);
-            LARGEST.min(disk / 10)
-        })
+        self.env().user.retention.max_size.unwrap_or_else(|| self.share_of_disk(10 << 30))
+    }
+
+    /// Bytes of the disk that snapshots leave free.
+    pub(super) fn min_free(&self) -> u64 {
+        self.env().user.retention.min_free.unwrap_or_else(|| self.share_of_disk(1 << 30))
+    }
+
+    /// `most` or a tenth of the disk, the smaller.
+    fn share_of_disk(&self, most: u64) -> u64 {
+        let disk = rustix::fs::statvfs(self.opened().path()).map_or(u64::MAX, |s| s.f_blocks * s.f_frsize);
+        most.min(disk / 10)
     }
 
     fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {

@@ -13,6 +13,7 @@ use crate::history::timeline::{Record, Timeline};
 use crate::history::{Id, snapshot};
 use crate::project::config::Configured;
 use crate::project::nearest;
+use crate::store::Writer;
 use crate::text::Bytes;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,16 +105,16 @@ impl Session {
         let (wanted, skipped): (Vec<_>, Vec<_>) =
             configured.iter().partition(|c| selection.takes(&c.target.name));
         let jobs = wanted.iter().map(|c| Job { target: c.target.clone(), cover: Vec::new() }).collect();
-        let writer = Arc::new(self.opened().writer()?);
+        let writer = self.writer()?;
         let targets = self.capture(jobs, &writer, selection)?;
         let outer = self.outer_run();
 
         if request.kind == SnapshotKind::Manual && request.message.is_none() && !request.pinned {
             let newest = self.newest(|_| true)?;
-            if let Some(newest) = newest.filter(|newest| newest.run == outer) {
-                if holds(&*writer, &newest, &targets)? {
-                    return Ok(Taken { snapshot: newest, new: false });
-                }
+            if let Some(newest) = newest.filter(|newest| newest.run == outer)
+                && holds(&*writer, &newest, &targets)?
+            {
+                return Ok(Taken { snapshot: newest, new: false });
             }
         }
         let snapshot = Snapshot {
@@ -131,6 +132,13 @@ impl Session {
         }
         self.retain()?;
         Ok(Taken { snapshot, new: true })
+    }
+
+    /// Where captured objects go: it leaves the user's share of the disk free.
+    pub(super) fn writer(&self) -> Result<Arc<Writer>> {
+        let writer = self.opened().writer()?;
+        writer.keep_free(self.min_free());
+        Ok(Arc::new(writer))
     }
 
     /// A record for the present, not yet committed.
@@ -153,7 +161,7 @@ impl Session {
     }
 
     /// Makes the objects durable, then the record.
-    pub(super) fn commit(&self, mut snapshot: Snapshot, writer: &crate::store::Writer) -> Result<Snapshot> {
+    pub(super) fn commit(&self, mut snapshot: Snapshot, writer: &Writer) -> Result<Snapshot> {
         let env = self.env();
         snapshot.bytes_added = writer.seal()?;
         snapshot.commit(&env.disk, &self.snapshots)?;
