@@ -109,8 +109,12 @@ impl Registry {
     /// `NotFound` with the nearest name, or what is wrong with it.
     pub fn manifest(&self, name: &str) -> Result<Manifest> {
         let found = self.find(name)?;
-        match self.facts(&found.origin, &digest(&found.origin.read()?)) {
-            Some((manifest, _)) => Ok(manifest),
+        let known = match &found.origin {
+            Origin::Builtin(builtin) => Some(Manifest::parse(builtin.manifest)?),
+            Origin::File(_) => self.noted(&digest(&found.origin.read()?)).map(|(manifest, _)| manifest),
+        };
+        match known {
+            Some(manifest) => Ok(manifest),
             None => Ok(self.component(name)?.manifest().clone()),
         }
     }
@@ -160,7 +164,14 @@ impl Registry {
             (None, Ok(bytes)) => bytes,
         };
         let digest = digest(&bytes);
-        if let Some((manifest, interfaces)) = self.facts(&origin, &digest) {
+        let known = match &origin {
+            Origin::Builtin(Builtin { manifest, interfaces, .. }) => {
+                let manifest = Manifest::parse(manifest).ok();
+                manifest.map(|manifest| (manifest, interfaces.iter().map(|&i| i.to_owned()).collect()))
+            }
+            Origin::File(_) => self.noted(&digest),
+        };
+        if let Some((manifest, interfaces)) = known {
             let settings = manifest.settings.iter().filter(|setting| setting.kind.is_authority());
             info.wants = interfaces;
             info.wants.extend(settings.map(|setting| format!("{} ({})", setting.key, setting.kind)));
@@ -175,17 +186,11 @@ impl Registry {
         info
     }
 
-    /// The manifest, and the interfaces that carry authority, as far as they are known.
-    fn facts(&self, origin: &Origin, digest: &str) -> Option<(Manifest, Vec<String>)> {
-        match origin {
-            Origin::Builtin(Builtin { manifest, interfaces, .. }) => {
-                Some((Manifest::parse(manifest).ok()?, interfaces.iter().map(|&i| i.to_owned()).collect()))
-            }
-            Origin::File(_) => {
-                let facts = self.cache.facts(digest)?;
-                Some((Manifest::parse(&facts.manifest).ok()?, crate::abi::v0_1::asked(&facts.imports)))
-            }
-        }
+    /// What a component said when it was first used here: its manifest, and the interfaces
+    /// that it asks for.
+    fn noted(&self, digest: &str) -> Option<(Manifest, Vec<String>)> {
+        let facts = self.cache.facts(digest)?;
+        Some((Manifest::parse(&facts.manifest).ok()?, crate::abi::v0_1::asked(&facts.imports)))
     }
 
     fn engine(&self) -> Result<&Engine> {
@@ -215,7 +220,7 @@ impl Registry {
         let (manifest, interfaces): (_, &[&str]) = match &found.origin {
             Origin::Builtin(builtin) => (Manifest::parse(builtin.manifest)?, builtin.interfaces),
             Origin::File(_) => {
-                let manifest = match self.facts(&found.origin, &digest) {
+                let manifest = match self.noted(&digest) {
                     Some((manifest, _)) => manifest,
                     None => {
                         let text = component::describe(engine, &found.name, &component)?;

@@ -134,7 +134,11 @@ fn run<R>(
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(watch::look);
     let ticking = engine.tick();
-    let done = runtime.block_on(work(&mut store));
+    let cancel = store.data().call().ok().map(|call| call.cancel.clone());
+    let done = match cancel {
+        Some(cancel) if wasi => runtime.block_on(watch::unless_cancelled(work(&mut store), &cancel)),
+        _ => runtime.block_on(work(&mut store)),
+    };
     drop(ticking);
     store.data_mut().told.finish();
     done.map_err(|e| failure::explain(name, store.data(), &e))

@@ -4,6 +4,7 @@ use super::*;
 use crate::testing::{Guest, MANIFEST, Scratch};
 use snapback_core::backend::{Cancel, Target};
 use snapback_core::disk::Disk;
+use snapback_core::object::{Key, ObjectKind};
 use snapback_core::report::Report;
 use snapback_core::store::Store as Objects;
 use std::collections::BTreeMap;
@@ -254,4 +255,123 @@ fn what_exports_something_else_is_no_backend() {
         assert_eq!(error.kind(), Kind::Incompatible);
         assert!(error.message().contains("is not a backend for this program"), "{error}");
     }
+}
+
+/// Stores the twelve bytes at 4096 as a part called "c", and reads it back in a restore.
+fn keeps() -> Guest {
+    Guest {
+        imports: r#"
+            (import "snapback:plugin/store@0.1.0" "[constructor]draft" (func $draft (result i32)))
+            (import "snapback:plugin/store@0.1.0" "[method]draft.body" (func $body (param i32 i32)))
+            (import "snapback:plugin/store@0.1.0" "[static]draft.finish" (func $finish (param i32 i32)))
+            (import "snapback:plugin/store@0.1.0" "[method]object.read" (func $read (param i32 i32)))
+            (import "snapback:plugin/report@0.1.0" "log" (func $log (param i32 i32 i32 i32)))
+            (import "wasi:io/streams@0.2.12" "[method]output-stream.blocking-write-and-flush"
+                (func $write (param i32 i32 i32 i32)))
+            (import "wasi:io/streams@0.2.12" "[method]input-stream.blocking-read"
+                (func $take (param i32 i64 i32)))"#,
+        data: "hello, storec",
+        // Where a result arrives: 5000 is whether it failed, 5004 what it is.
+        snapshot: "(local.set $a (call $draft))
+            (call $body (local.get $a) (i32.const 5000))
+            (if (i32.load8_u (i32.const 5000)) (then unreachable))
+            (local.set $b (i32.load (i32.const 5004)))
+            (call $write (local.get $b) (i32.const 4096) (i32.const 12) (i32.const 5000))
+            (if (i32.load8_u (i32.const 5000)) (then unreachable))
+            (call $finish (local.get $a) (i32.const 5000))
+            (if (i32.load8_u (i32.const 5000)) (then unreachable))
+            ;; The body is closed now.
+            (local.set $a (i32.load (i32.const 5004)))
+            (call $write (local.get $b) (i32.const 4096) (i32.const 12) (i32.const 5000))
+            (if (i32.eqz (i32.load8_u (i32.const 5000))) (then unreachable))
+            ;; One part: name, then content.
+            (i32.store (i32.const 5100) (i32.const 4108))
+            (i32.store (i32.const 5104) (i32.const 1))
+            (i32.store (i32.const 5108) (local.get $a))
+            (i32.store8 (i32.const 5200) (i32.const 0))
+            (i32.store (i32.const 5204) (i32.const 5100))
+            (i32.store (i32.const 5208) (i32.const 1))
+            (i32.const 5200)",
+        restore: "(call $read (i32.load offset=8 (local.get 1)) (i32.const 5000))
+            (if (i32.load8_u (i32.const 5000)) (then (call $done (local.get $target)) (return (i32.const 5000))))
+            (call $take (i32.load (i32.const 5004)) (i64.const 100) (i32.const 5300))
+            (if (i32.load8_u (i32.const 5300)) (then unreachable))
+            (call $log (i32.const 0) (i32.const 0) (i32.load (i32.const 5304)) (i32.load (i32.const 5308)))
+            (i32.const 64)",
+        ..Guest::default()
+    }
+}
+
+#[test]
+fn what_it_stores_it_reads_again() {
+    let mut bench = Bench::new();
+    let guest = link(&keeps(), &[]).unwrap();
+    let parts = guest.snapshot(&bench.call, &[]).unwrap();
+    assert_eq!((parts.len(), parts[0].name.as_str()), (1, "c"));
+    assert_eq!(parts[0].content.kind(), ObjectKind::Opaque);
+    bench.call.writer.take().unwrap().seal().unwrap();
+    guest.restore(&bench.call, &parts, &[]).unwrap();
+    assert_eq!(*bench.notes.0.lock().unwrap(), ["t info hello, store"]);
+    // A restore stores nothing.
+    assert!(guest.snapshot(&bench.call, &[]).unwrap_err().message().contains("gave up"));
+}
+
+#[test]
+fn what_the_host_captured_it_cannot_read_and_what_is_not_there_is_said() {
+    let mut bench = Bench::new();
+    bench.call.writer = None;
+    let guest = link(&keeps(), &[]).unwrap();
+    let part = |kind| [Part { name: "c".into(), content: Key::of(kind, b"not stored") }];
+    let error = guest.restore(&bench.call, &part(ObjectKind::Root), &[]).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (Kind::Incompatible, "it was captured by the host, which alone reads it")
+    );
+    let error = guest.restore(&bench.call, &part(ObjectKind::Opaque), &[]).unwrap_err();
+    assert_eq!(error.kind(), Kind::NotFound, "{error}");
+}
+
+#[test]
+fn wasi_is_there_and_empty() {
+    let bench = Bench::new();
+    // Each list that it gets has no element: no variable, no argument, no directory.
+    let guest = Guest {
+        world: "wasi-plugin",
+        imports: r#"
+            (import "wasi:cli/environment@0.2.12" "get-environment" (func $environment (param i32)))
+            (import "wasi:cli/environment@0.2.12" "get-arguments" (func $arguments (param i32)))
+            (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $directories (param i32)))
+            (import "wasi:clocks/monotonic-clock@0.2.12" "now" (func $now (result i64)))"#,
+        snapshot: "(call $environment (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (call $arguments (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (call $directories (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (drop (call $now))
+            (i32.const 64)",
+        ..Guest::default()
+    };
+    assert_eq!(bench.snapshot(&guest).unwrap(), []);
+}
+
+#[test]
+fn one_that_waits_stops_when_the_user_asks() {
+    let bench = Bench::new();
+    let cancel = bench.call.cancel.clone();
+    let waits = Guest {
+        world: "wasi-plugin",
+        imports: r#"
+            (import "wasi:clocks/monotonic-clock@0.2.12" "subscribe-duration" (func $timer (param i64) (result i32)))
+            (import "wasi:io/poll@0.2.12" "[method]pollable.block" (func $block (param i32)))"#,
+        snapshot: "(call $block (call $timer (i64.const 3600000000000))) (i32.const 64)",
+        ..Guest::default()
+    };
+    let waits = link(&waits, &[]).unwrap();
+    let asker = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        cancel.cancel();
+    });
+    assert_eq!(waits.snapshot(&bench.call, &[]).unwrap_err().kind(), Kind::Cancelled);
+    asker.join().unwrap();
 }

@@ -7,6 +7,9 @@ use super::state::State;
 use crate::engine::TICK;
 use snapback_core::backend::Cancel;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 use wasmtime::{StoreContextMut, UpdateDeadline};
 
@@ -45,6 +48,28 @@ impl Watch {
 pub(super) fn look(mut store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
     store.data_mut().watch.tick()?;
     Ok(UpdateDeadline::Yield(1))
+}
+
+/// What `work` returns, unless the user asks to stop while it waits for something that
+/// is not the host's own: a timer, a server.
+pub(super) async fn unless_cancelled<R>(
+    work: impl Future<Output = wasmtime::Result<R>>,
+    cancel: &Cancel,
+) -> wasmtime::Result<R> {
+    let asked = async {
+        loop {
+            tokio::time::sleep(TICK).await;
+            if let Err(error) = cancel.check() {
+                return Err(error.into());
+            }
+        }
+    };
+    let (mut work, mut asked) = (pin!(work), pin!(asked));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(done),
+        Poll::Pending => asked.as_mut().poll(context),
+    })
+    .await
 }
 
 /// The component did not call the host for this long.
