@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         store,
         cover: Arc::default(),
         only: Arc::default(),
+        partial: false,
         huge: None,
         report: Arc::new(Silent),
         cancel: Cancel::default(),

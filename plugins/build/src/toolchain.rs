@@ -5,7 +5,6 @@
 //! package, which builds that library from its sources. Nothing is ever fetched.
 
 use crate::{Failure, Result, TARGET};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,7 +62,7 @@ fn linker(sysroot: Option<&Path>) -> Option<PathBuf> {
     let host = format!("lib/rustlib/{}-unknown-linux-gnu/bin/rust-lld", std::env::consts::ARCH);
     let mut found: Vec<PathBuf> =
         sysroot.into_iter().chain([Path::new("/usr")]).map(|s| s.join(&host)).collect();
-    let path = std::env::var_os("PATH").unwrap_or_else(OsString::new);
+    let path = std::env::var_os("PATH").unwrap_or_default();
     for folder in std::env::split_paths(&path) {
         let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let mut names: Vec<PathBuf> = names

@@ -51,7 +51,8 @@ fn the_second_time_it_loads() {
 
 #[test]
 fn what_was_changed_is_made_again() {
-    let change: [(&str, fn(&Bench)); 8] = [
+    type Change = (&'static str, fn(&Bench));
+    let change: [Change; 8] = [
         ("a byte", |b| {
             let file = fs::File::options().write(true).open(b.file(".cwasm")).unwrap();
             file.write_at(b"x", 5000).unwrap();

@@ -45,6 +45,7 @@ impl Bench {
             store,
             cover: Arc::default(),
             only: Arc::default(),
+            partial: false,
             huge: None,
             report: notes.clone(),
             cancel: Cancel::default(),
@@ -247,14 +248,10 @@ fn what_exports_something_else_is_no_backend() {
     let engine = Engine::new().unwrap();
     let empty = crate::artifact::Cache::new(None).load(&engine, "empty", b"\0asm\x0d\0\x01\0").unwrap().0;
     assert!(describe(&engine, "empty", &empty).unwrap_err().message().contains("it has no manifest"));
-    for error in
-        [ComponentBackend::link(&engine, &empty, Manifest::parse(MANIFEST).unwrap(), &[], Limits::default())
-            .err()
-            .unwrap()]
-    {
-        assert_eq!(error.kind(), Kind::Incompatible);
-        assert!(error.message().contains("is not a backend for this program"), "{error}");
-    }
+    let manifest = Manifest::parse(MANIFEST).unwrap();
+    let error = ComponentBackend::link(&engine, &empty, manifest, &[], Limits::default()).err().unwrap();
+    assert_eq!(error.kind(), Kind::Incompatible);
+    assert!(error.message().contains("is not a backend for this program"), "{error}");
 }
 
 /// Stores the twelve bytes at 4096 as a part called "c", and reads it back in a restore.
