@@ -4,10 +4,10 @@
 //! indented. Nothing that a name or a component contains reaches the terminal as a
 //! control character. Writing never fails a command: there is nobody to tell.
 
-use snapback_core::error::Error;
+use snapback_core::error::{Error, Kind};
 use snapback_core::history::Id;
 use snapback_core::report::Report;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::Write as _;
 
 /// How much is said.
@@ -92,23 +92,40 @@ impl Report for Talk {
     }
 }
 
-/// An error as it is shown.
+/// An error as it is shown: what failed and why, and what to do.
 pub fn error_text(error: &Error) -> String {
-    let mut text = format!("snapback: {}", clean(error.message()));
-    if let Some(hint) = error.hint_text() {
-        let _ = write!(text, "\nhint: {}", clean(hint));
-    }
-    text
+    let hint = error.hint_text().unwrap_or_else(|| usual_hint(error.kind()));
+    format!("snapback: {}\nhint: {}", clean(error.message()), clean(hint))
 }
 
-/// `text` without control characters; line breaks stay and are indented.
+/// What helps against an error of this kind, where nobody knew better.
+fn usual_hint(kind: Kind) -> &'static str {
+    match kind {
+        Kind::NotFound => "`snapback status` and `snapback list` show what there is",
+        Kind::Denied => "see who owns it and what its permissions are",
+        Kind::Busy => "try again when it is no longer in use",
+        Kind::Changed => "try again; something else is writing there",
+        Kind::Incompatible => "a newer snapback may understand it",
+        Kind::Corrupt => "`snapback verify` names all that is damaged, and who is concerned",
+        Kind::Invalid => "correct it and try again; `--help` shows what is accepted",
+        Kind::Cancelled => "run it again when you want it after all",
+        Kind::NoSpace => "free some space; `snapback gc` drops old snapshots without needing any",
+        Kind::TooLarge => "`--allow-huge` insists",
+        Kind::Other => "`-v` says more about what is going on",
+    }
+}
+
+/// `text` without control characters; further lines stay, indented alike.
 fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => clean.push_str("\n  "),
-            c if c.is_control() => clean.extend(c.escape_default()),
-            c => clean.push(c),
+    for (number, line) in text.lines().enumerate() {
+        let line = if number == 0 { line } else { line.trim_start() };
+        clean.push_str(if number == 0 { "" } else { "\n  " });
+        for c in line.chars() {
+            match c {
+                c if c.is_control() => clean.extend(c.escape_default()),
+                c => clean.push(c),
+            }
         }
     }
     clean
@@ -122,18 +139,18 @@ fn write_lines(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::error::Kind;
 
     #[test]
     fn an_error_is_a_sentence_and_a_hint() {
         let error = Error::new(Kind::Other, "the disk is full").hint("`snapback gc` frees some");
         assert_eq!(error_text(&error), "snapback: the disk is full\nhint: `snapback gc` frees some");
-        assert_eq!(error_text(&Error::new(Kind::Other, "no")), "snapback: no");
+        let bare = error_text(&Error::new(Kind::Busy, "it is locked"));
+        assert_eq!(bare, "snapback: it is locked\nhint: try again when it is no longer in use");
     }
 
     #[test]
     fn no_control_character_reaches_the_terminal() {
-        assert_eq!(clean("a\x1b[2Jb\rc\nd"), "a\\u{1b}[2Jb\\rc\n  d");
+        assert_eq!(clean("a\x1b[2Jb\rc\n     d"), "a\\u{1b}[2Jb\\rc\n  d");
     }
 
     #[test]

@@ -81,7 +81,10 @@ fn report_file(context: &Context, args: &RunArgs) -> Result<Option<PathBuf>> {
     let file = places::resolve(&context.here, file);
     let folder = file.parent().unwrap_or(Path::new("/"));
     let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK);
-    writable.map_err(|error| Error::io(error, "could not write the report into", folder))?;
+    writable.map_err(|error| {
+        Error::io(error, "could not write the report into", folder)
+            .hint("`--report` takes a file in a directory that is there and can be written")
+    })?;
     Ok(Some(file))
 }
 
