@@ -58,7 +58,7 @@ fn shown(path: &[u8]) -> String {
 }
 
 fn zeros(out: &mut Out, mut length: u64) -> Result<()> {
-    const ZEROS: [u8; BLOCK] = [0; BLOCK];
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
     while length > 0 {
         let now = length.min(BLOCK as u64);
         out.bytes(&ZEROS[..usize::try_from(now).unwrap_or(BLOCK)])?;

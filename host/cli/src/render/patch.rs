@@ -103,9 +103,7 @@ fn beside(before: Option<&Entry>, after: Option<&Entry>) -> Vec<String> {
         return lines;
     };
     let differs = Aspects::of(a, b);
-    if differs.kind {
-        lines.push(format!("{} -> {}", described(&a.node), described(&b.node)));
-    } else if differs.content && !matches!(a.node, Node::File { .. }) {
+    if differs.kind || differs.content && !matches!(a.node, Node::File { .. }) {
         lines.push(format!("{} -> {}", described(&a.node), described(&b.node)));
     }
     // A symbolic link has no mode of its own.
