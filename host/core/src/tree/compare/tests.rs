@@ -144,6 +144,19 @@ fn a_skipped_directory_is_not_walked() {
         }
     }
     assert_eq!(seen, [b"a", b"b"]);
+    // What is not told cannot be skipped.
+    let before = sample_root(&objects, vec![dir("d", vec![file("x", "1"), file("y", "1")])]);
+    let after = sample_root(&objects, vec![dir("d", vec![file("x", "2"), file("y", "2")])]);
+    let mut walk = Walk::new(&objects, &before, &after, &Only::all()).unwrap();
+    let mut seen = Vec::new();
+    while let Some(step) = walk.next() {
+        if let Step::Change(change) = step.unwrap() {
+            seen.push(change.path);
+            assert!(!walk.entered());
+            walk.skip_inside();
+        }
+    }
+    assert_eq!(seen, [b"d/x", b"d/y"]);
 }
 
 #[test]

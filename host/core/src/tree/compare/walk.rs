@@ -185,12 +185,13 @@ impl<'a> Walk<'a> {
     }
 
     fn advance(&mut self) -> Result<Option<Step>> {
-        self.entered = false;
         if let Some(step) = self.first.take() {
             self.entered = self.stack.len() == 1;
             return Ok(Some(step));
         }
         loop {
+            // Directories that are entered without being told are not the last step's.
+            self.entered = false;
             let Some(frame) = self.stack.last_mut() else { return Ok(None) };
             let [before, after] = &mut frame.sides;
             let (take_before, take_after) = match (before.peek(), after.peek()) {

@@ -2,6 +2,7 @@ mod faults;
 mod kinds;
 mod never;
 mod real;
+mod refuse;
 mod world;
 
 use world::World;

@@ -9,8 +9,10 @@ use crate::report::Silent;
 use crate::store::{Lane, Source, Store, content};
 use crate::tree::apply::{Options, Outcome, Request, run};
 use crate::tree::compare::Only;
-use crate::tree::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree};
+use crate::tree::node::{Entry, EntryTime, Node, Time, decode_tree, encode_times, encode_tree};
+use crate::tree::plan::Plan;
 use crate::tree::root::Root;
+use crate::tree::sample::Objects;
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -27,6 +29,10 @@ pub struct World {
     pub store: Arc<Store>,
     /// How a restore is done.
     pub options: Options,
+    directory: Dir,
+    only: Only,
+    disk: Disk,
+    cancel: Cancel,
 }
 
 impl Drop for World {
@@ -63,7 +69,16 @@ impl World {
         let store = if tree == store { base.join("store") } else { store.join(name + "-store") };
         let _ = std::fs::remove_dir_all(&store);
         let store = Store::create(&store, Disk::default().with_sync(false)).unwrap();
-        Self { tree: base.join("tree"), base, store, options: Options::default() }
+        Self {
+            directory: Dir::open(&base.join("tree")).unwrap(),
+            tree: base.join("tree"),
+            base,
+            store,
+            options: Options::default(),
+            only: Only::all(),
+            disk: Disk::default().with_sync(false),
+            cancel: Cancel::default(),
+        }
     }
 
     /// The path of `path` in the project.
@@ -138,36 +153,67 @@ impl World {
             None => disk,
         };
         let only = Only::new(&only.iter().map(|p| p.as_bytes().to_vec()).collect::<Vec<_>>())?;
-        run(&Request {
-            directory: &Dir::open(&self.tree)?,
-            stored,
-            current,
-            only: &only,
-            source: &*self.store,
-            store: self.store.dir(),
-            disk: &disk,
-            target: "tree",
-            witness: None,
-            options: self.options,
-            cancel: &Cancel::default(),
-            report: &Silent,
-        })
+        let directory = Dir::open(&self.tree)?;
+        run(&Request { directory: &directory, only: &only, disk: &disk, ..self.request(stored, current)? })
+    }
+
+    /// Restores everything, as `options` say.
+    pub fn restore_as(&self, stored: &Root, current: &Root, options: Options) -> Result<Outcome> {
+        run(&Request { options, ..self.request(stored, current)? })
     }
 
     /// Restores everything from objects that are not in the store.
     pub fn restore_from(&self, source: &dyn Source, stored: &Root, current: &Root) -> Result<Outcome> {
-        run(&Request {
-            directory: &Dir::open(&self.tree)?,
+        run(&Request { source, ..self.request(stored, current)? })
+    }
+
+    /// What user `uid` would be told before a restore.
+    pub fn plan_as(&self, uid: u32, stored: &Root, current: &Root) -> Plan {
+        // The store is closed to others: what is needed of it is taken out before.
+        let objects = Objects::default();
+        objects.copy(&*self.store, stored);
+        objects.copy(&*self.store, current);
+        let request = Request { source: &objects, ..self.request(stored, current).unwrap() };
+        // Only this thread becomes that user.
+        std::thread::scope(|scope| {
+            let planned = scope.spawn(|| {
+                let (uid, gid) = (rustix::thread::Uid::from_raw(uid), rustix::thread::Gid::from_raw(uid));
+                rustix::thread::set_thread_groups(&[]).unwrap();
+                rustix::thread::set_thread_res_gid(gid, gid, gid).unwrap();
+                rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+                Plan::make(&request).unwrap()
+            });
+            planned.join().unwrap()
+        })
+    }
+
+    /// Makes the file at `name` in the top of `root` one of root's.
+    pub fn owned_by_root(&self, root: &mut Root, name: &[u8]) {
+        let Node::Dir(tree) = root.top.node else { return };
+        let mut entries = decode_tree(&self.store.read(&tree).unwrap()).unwrap();
+        for entry in entries.iter_mut().filter(|entry| entry.name == name) {
+            (entry.uid, entry.gid) = (0, 0);
+        }
+        let writer = self.store.writer().unwrap();
+        let mut lane = writer.lane();
+        root.top.node = Node::Dir(lane.put(ObjectKind::Tree, &encode_tree(&entries)).unwrap());
+        lane.flush().unwrap();
+        writer.seal().unwrap();
+    }
+
+    fn request<'a>(&'a self, stored: &'a Root, current: &'a Root) -> Result<Request<'a>> {
+        Ok(Request {
+            directory: &self.directory,
             stored,
             current,
-            only: &Only::all(),
-            source,
+            only: &self.only,
+            source: &*self.store,
             store: self.store.dir(),
-            disk: &Disk::default().with_sync(false),
+            disk: &self.disk,
             target: "tree",
             witness: None,
             options: self.options,
-            cancel: &Cancel::default(),
+            cancel: &self.cancel,
             report: &Silent,
         })
     }

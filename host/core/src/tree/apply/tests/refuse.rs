@@ -1,0 +1,213 @@
+//! What the system would refuse is found while planning, and nothing is touched.
+
+use super::world::World;
+use crate::disk::{Hook, Op, OpKind};
+use crate::error::Kind;
+use rustix::fs::IFlags;
+use rustix::io::Errno;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::sync::Arc;
+
+fn root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Sets or clears flags as `chattr` does; false where that is not possible.
+fn chattr(world: &World, path: &str, flag: IFlags, on: bool) -> bool {
+    let file = std::fs::File::open(world.path(path)).unwrap();
+    let Ok(flags) = rustix::fs::ioctl_getflags(&file) else { return false };
+    let flags = if on { flags | flag } else { flags - flag };
+    rustix::fs::ioctl_setflags(&file, flags).is_ok()
+}
+
+#[test]
+fn an_immutable_file_is_named_and_nothing_is_touched() {
+    for (path, flag, hint) in [
+        ("fixed", IFlags::IMMUTABLE, "chattr -i"),
+        ("fixed", IFlags::APPEND, "chattr -a"),
+        ("dir", IFlags::IMMUTABLE, "chattr -i"),
+    ] {
+        let world = World::new(&format!("immutable-{path}-{hint}"));
+        world.write("fixed", "one");
+        world.write("dir/inside", "one");
+        world.write("other", "one");
+        let (before, stored) = (world.state(), world.record());
+        for name in ["fixed", "dir/inside", "other"] {
+            world.write(name, "two");
+        }
+        let (spoilt, current) = (world.state(), world.record());
+        if !chattr(&world, path, flag, true) {
+            return;
+        }
+        let error = world.restore(&stored, &current).unwrap_err();
+        let seen = world.state();
+        let again = world.restore(&current, &stored);
+        let partial = {
+            let mut world_options = world.options;
+            world_options.partial = true;
+            world.restore_as(&stored, &current, world_options)
+        };
+        let after = world.state();
+        assert!(chattr(&world, path, flag, false));
+        assert_eq!(error.kind(), Kind::Denied);
+        assert!(error.message().contains(path) && error.message().contains("nothing was changed"), "{error}");
+        assert!(error.hint_text().unwrap().contains(hint), "{error:?}");
+        assert_eq!(seen, spoilt);
+        // Taking back what was not begun is no reason to refuse again.
+        again.unwrap();
+        let outcome = partial.unwrap();
+        assert_eq!(outcome.refused.len(), 1, "{outcome:?}");
+        assert_eq!(after.at("other").what, before.at("other").what);
+        let kept = if path == "dir" { "dir/inside" } else { path };
+        assert_eq!(after.at(kept), spoilt.at(kept));
+        assert_eq!(world.leftovers(), [""; 0]);
+    }
+}
+
+#[test]
+fn an_immutable_file_that_is_right_is_no_hindrance() {
+    let world = World::new("immutable-right");
+    world.write("fixed", "one");
+    world.write("dir/fixed", "one");
+    world.write("other", "one");
+    let stored = world.record();
+    world.write("other", "two");
+    let current = world.record();
+    if !chattr(&world, "fixed", IFlags::IMMUTABLE, true) {
+        return;
+    }
+    let done = world.restore(&stored, &current);
+    assert!(chattr(&world, "fixed", IFlags::IMMUTABLE, false));
+    assert!(done.unwrap().refused.is_empty());
+    assert_eq!(world.read("other"), b"one");
+}
+
+#[test]
+fn a_directory_of_somebody_else_is_named() {
+    if !root() {
+        return;
+    }
+    let world = World::new("not-ours");
+    world.write("theirs/f", "one");
+    world.write("theirs/sub/g", "one");
+    world.write("ours/f", "one");
+    let stored = world.record();
+    world.write("theirs/f", "two");
+    world.write("theirs/sub/g", "two");
+    world.write("ours/f", "two");
+    let (spoilt, current) = (world.state(), world.record());
+    let plan = world.plan_as(65534, &stored, &current);
+    let all = ["ours/f", "theirs/f", "theirs/sub/g"];
+    let refused: Vec<String> =
+        plan.refusals.iter().map(|r| String::from_utf8_lossy(&r.path).into_owned()).collect();
+    assert_eq!(refused, all);
+    assert!(
+        plan.refusals.iter().all(|r| r.hint.as_ref().unwrap().starts_with("sudo chown 65534 ")),
+        "{plan:?}"
+    );
+    assert_eq!(world.state(), spoilt);
+}
+
+#[test]
+fn a_sticky_directory_protects_what_others_own() {
+    if !root() {
+        return;
+    }
+    let world = World::new("sticky");
+    world.write("shared/theirs", "one");
+    world.write("shared/mine", "one");
+    let stored = world.record();
+    world.write("shared/theirs", "two");
+    world.write("shared/mine", "two");
+    world.chmod("shared", 0o1777);
+    chown(world.path("shared/mine"), Some(65534), Some(65534)).unwrap();
+    let current = world.record();
+    let plan = world.plan_as(65534, &stored, &current);
+    let about: Vec<&str> = plan.refusals.iter().map(|r| std::str::from_utf8(&r.path).unwrap()).collect();
+    assert_eq!(about, ["shared/theirs"], "{plan:?}");
+}
+
+#[test]
+fn content_of_somebody_else_comes_back_and_the_owner_is_noted() {
+    if root() {
+        return;
+    }
+    let world = World::new("owner");
+    world.write("f", "one");
+    world.chmod("f", 0o4755);
+    let mut stored = world.record();
+    // As if root had owned it when it was recorded.
+    world.owned_by_root(&mut stored, b"f");
+    world.write("f", "two");
+    let current = world.record();
+    let outcome = world.restore(&stored, &current).unwrap();
+    assert_eq!(world.read("f"), b"one");
+    assert!(outcome.refused.is_empty(), "{outcome:?}");
+    let notes: Vec<&str> = outcome.notes.iter().map(|n| n.reason.as_str()).collect();
+    assert!(notes[0].contains("owner 0:0") && notes[1].contains("setuid"), "{notes:?}");
+    assert_eq!(outcome.notes[0].hint.as_deref(), Some("sudo chown 0:0 f"));
+    assert_eq!(world.path("f").metadata().unwrap().mode() & 0o7777, 0o755);
+}
+
+#[test]
+fn a_device_that_cannot_be_made_is_noted() {
+    if root() {
+        return;
+    }
+    let world = World::new("device");
+    let objects = crate::tree::sample::Objects::default();
+    let node = crate::tree::node::Node::CharDevice(1, 3);
+    let mut device = crate::tree::sample::file("null", "");
+    device.entry.node = node;
+    let stored =
+        crate::tree::sample::sample_root(&objects, vec![device, crate::tree::sample::file("f", "x")]);
+    let current = crate::tree::sample::sample_root(&objects, vec![]);
+    let outcome = world.restore_from(&objects, &stored, &current).unwrap();
+    assert_eq!(world.read("f"), b"x");
+    assert_eq!(outcome.refused.len(), 1, "{outcome:?}");
+    assert!(outcome.refused[0].reason.contains("character device"), "{outcome:?}");
+}
+
+#[test]
+fn no_room_is_found_before_anything_is_touched() {
+    let world = World::new("no-room");
+    let objects = crate::tree::sample::Objects::default();
+    let mut huge = crate::tree::sample::file("huge", "");
+    let list = crate::object::Key::of(crate::object::ObjectKind::List, b"never read");
+    huge.entry.node = crate::tree::node::Node::File { content: list, size: 1 << 60, sparse: false };
+    let stored = crate::tree::sample::sample_root(&objects, vec![huge, crate::tree::sample::file("f", "x")]);
+    let current = crate::tree::sample::sample_root(&objects, vec![]);
+    let error = world.restore_from(&objects, &stored, &current).unwrap_err();
+    assert_eq!(error.kind(), Kind::NoSpace);
+    assert!(error.message().contains("writes 1024.0 PiB"), "{error}");
+    assert!(!world.path("f").exists());
+}
+
+/// A file system that can neither exchange nor rename without replacing.
+struct Plain;
+
+impl Hook for Plain {
+    fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
+        match op.kind {
+            OpKind::Exchange | OpKind::RenameNoReplace => {
+                Err(std::io::Error::from_raw_os_error(Errno::INVAL.raw_os_error()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_file_system_with_plain_renames_only() {
+    let world = World::new("plain");
+    super::sample(&world);
+    let (before, stored) = (world.state(), world.record());
+    super::spoil(&world);
+    let (spoilt, current) = (world.state(), world.record());
+    let outcome = world.restore_with(&stored, &current, &[], Some(Arc::new(Plain))).unwrap();
+    assert!(outcome.refused.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
+    world.state().assert_is(&before, &["a/x", "a/y", "b/deep/er/z"]);
+    world.restore_with(&current, &stored, &[], Some(Arc::new(Plain))).unwrap();
+    assert_eq!(world.state().what(), spoilt.what());
+    assert_eq!(world.leftovers(), [""; 0]);
+}
