@@ -148,3 +148,101 @@ impl<'a> ShowItem<'a> {
         Self { item, pinned: snapshot.pinned, skipped: &snapshot.skipped }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use snapback_core::backend::Target;
+    use snapback_core::history::Id;
+    use snapback_core::history::snapshot::RunEnd;
+    use snapback_core::session::State;
+
+    fn id(text: &str) -> Id {
+        Id::parse(text).unwrap()
+    }
+
+    fn moment(text: &str) -> snapback_core::history::clock::Moment {
+        serde_json::from_value(json!(text)).unwrap()
+    }
+
+    fn listing() -> Listing {
+        let target = Target {
+            name: "tree".into(),
+            backend: "tree".into(),
+            settings: [("ignore".to_owned(), "*.log".to_owned())].into(),
+        };
+        let omitted = vec![(Bytes(b"\xfe".to_vec()), "too odd".to_owned())];
+        let captured = Captured { target, parts: vec![], omitted, bytes: 12, files: 3 };
+        let snapshot = Snapshot {
+            format: Snapshot::FORMAT,
+            id: id("20260102-030405-7f3a"),
+            kind: SnapshotKind::Run,
+            run: None,
+            created: moment("2026-01-02T03:04:05.678Z"),
+            message: Some("why".into()),
+            command: Some(vec![Bytes(b"ls".to_vec()), Bytes(b"-l".to_vec())]),
+            root: Bytes(b"/p\xff".to_vec()),
+            pinned: true,
+            targets: vec![captured],
+            skipped: vec!["db".into()],
+            bytes_added: 5,
+        };
+        let end = RunEnd { ended: moment("2026-01-02T03:04:06Z"), exit_code: 143 };
+        Listing { snapshot, state: State::Ended, end: Some(end) }
+    }
+
+    fn lacks(listing: &Listing) -> Lacks {
+        Lacks::of(listing.snapshot.targets.iter().map(|captured| (captured, &[][..])))
+    }
+
+    #[test]
+    fn list_has_the_promised_keys_and_no_other() {
+        let listing = listing();
+        let lacks = lacks(&listing);
+        assert_eq!(
+            serde_json::to_value(ListItem::new(&listing, &lacks)).unwrap(),
+            json!({
+                "id": "20260102-030405-7f3a",
+                "kind": "run",
+                "run": "20260102-030405-7f3a",
+                "state": "ended",
+                "created": "2026-01-02T03:04:05.678Z",
+                "ended": "2026-01-02T03:04:06.000Z",
+                "message": "why",
+                "command": ["ls", "-l"],
+                "exit_code": 143,
+                "root_b64": "L3D/",
+                "targets": [{"name": "tree", "backend": "tree", "bytes": 12}],
+                "excluded": [{"target": "tree", "path_b64": "/g==", "reason": "too odd", "files": null}],
+                "bytes_added": 5,
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_null_and_not_absent() {
+        let mut listing = listing();
+        let snapshot = &mut listing.snapshot;
+        (snapshot.kind, snapshot.message, snapshot.command) = (SnapshotKind::Manual, None, None);
+        (snapshot.run, listing.end, listing.state) =
+            (Some(id("20260102-030404-0001")), None, State::Complete);
+        let lacks = lacks(&listing);
+        let value = serde_json::to_value(ListItem::new(&listing, &lacks)).unwrap();
+        for key in ["message", "command", "ended", "exit_code"] {
+            assert_eq!(value.get(key), Some(&Value::Null), "{key}");
+        }
+        assert_eq!((&value["run"], &value["state"]), (&json!("20260102-030404-0001"), &json!("complete")));
+    }
+
+    #[test]
+    fn show_has_all_that_list_has_and_more() {
+        let listing = listing();
+        let lacks = lacks(&listing);
+        let value = serde_json::to_value(ShowItem::new(&listing, &lacks)).unwrap();
+        assert_eq!((&value["id"], &value["exit_code"]), (&json!("20260102-030405-7f3a"), &json!(143)));
+        assert_eq!((&value["pinned"], &value["skipped"]), (&json!(true), &json!(["db"])));
+        let target = &value["targets"][0];
+        assert_eq!((&target["files"], &target["settings"]), (&json!(3), &json!({"ignore": "*.log"})));
+    }
+}

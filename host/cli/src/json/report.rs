@@ -112,3 +112,52 @@ impl<'a> RunReport<'a> {
         Self { id, snapshot: id, exit_code, changes, not_covered: lacks.items() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use snapback_core::tree::compare::ChangeKind;
+
+    fn change(path: &[u8]) -> Difference {
+        let (target, path) = ("tree".to_owned(), path.to_vec());
+        Difference { target, kind: ChangeKind::Added, path, before: None, after: None }
+    }
+
+    #[test]
+    fn undo_has_the_promised_keys_and_no_other() {
+        let refused =
+            [NotRestored { target: "tree".into(), path: Bytes(b"x".to_vec()), reason: "unreadable".into() }];
+        let report = Restored::new("a", None, &[change(b"n"), change(b"\xff")], &refused);
+        assert_eq!(
+            serde_json::to_value(&report).unwrap(),
+            json!({
+                "restored_to": "a",
+                "saved_as": null,
+                "changes": [
+                    {"target": "tree", "kind": "added", "path": "n"},
+                    {"target": "tree", "kind": "added", "path_b64": "/w=="},
+                ],
+                "not_restored": [{"target": "tree", "path": "x", "reason": "unreadable"}],
+            })
+        );
+    }
+
+    #[test]
+    fn the_report_of_a_run_has_the_promised_keys_and_no_other() {
+        let lacks = Lacks::of([]);
+        let changes = [Change::from(&change(b"n"))];
+        assert_eq!(
+            serde_json::to_value(RunReport::new("a", 7, Some(&changes), &lacks)).unwrap(),
+            json!({
+                "id": "a",
+                "snapshot": "a",
+                "exit_code": 7,
+                "changes": [{"target": "tree", "kind": "added", "path": "n"}],
+                "not_covered": [],
+            })
+        );
+        let unknown = serde_json::to_value(RunReport::new("a", 0, None, &lacks)).unwrap();
+        assert!(unknown["changes"].is_null());
+    }
+}

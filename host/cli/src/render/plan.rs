@@ -22,7 +22,8 @@ pub struct Announcement {
 /// Says what `plan` will do to the project at `root`.
 pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
     let counts = Counts::of(plan.changes.iter().map(|change| change.kind));
-    let amount = if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do() };
+    let amount =
+        if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do(plan.action) };
     let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
     // Edits after the run come first: they are what nobody expects to be undone.
     let edits = plan.edits.iter().filter_map(|&at| plan.changes.get(at));

@@ -2,7 +2,7 @@
 
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::history::timeline::Step;
-use snapback_core::session::Listing;
+use snapback_core::session::{Action, Listing};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::ChangeKind;
 
@@ -91,8 +91,11 @@ impl Counts {
     }
 
     /// `3 to change, 1 to remove`, seen as what is to be done.
-    pub fn as_to_do(self) -> String {
-        self.words(["to bring back", "to change back", "to remove"])
+    pub fn as_to_do(self, action: Action) -> String {
+        match action {
+            Action::Undo | Action::Restore => self.words(["to bring back", "to change back", "to remove"]),
+            Action::Redo => self.words(["to add", "to change", "to remove"]),
+        }
     }
 
     fn words(self, [added, modified, deleted]: [&str; 3]) -> String {
@@ -204,7 +207,8 @@ mod tests {
     fn counts_name_only_what_there_is() {
         let counts = Counts { added: 0, modified: 3, deleted: 1 };
         assert_eq!(counts.as_happened(), "3 modified, 1 deleted");
-        assert_eq!(counts.as_to_do(), "3 to change back, 1 to remove");
+        assert_eq!(counts.as_to_do(Action::Undo), "3 to change back, 1 to remove");
+        assert_eq!(counts.as_to_do(Action::Redo), "3 to change, 1 to remove");
         assert_eq!(counts.total(), 4);
         assert_eq!(Counts::default().as_happened(), "");
     }
