@@ -23,7 +23,7 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
     };
     let question = format!("snapback: forget {id} ({about})? It cannot be brought back");
     if context.confirm(&question) == Some(false) {
-        return Err(Error::new(Kind::Cancelled, "nothing was forgotten"));
+        return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
     }
     let freed = project.lock()?.forget(&id)?;
     gc::report(context, &freed, false)

@@ -96,7 +96,10 @@ fn agree(context: &Context, plan: &Plan) -> Result<()> {
     if plan.is_empty() || context.global.yes {
         return Ok(());
     }
-    let no = || Err(Error::new(Kind::Cancelled, "nothing was done").hint("`--yes` answers the question"));
+    let no = || {
+        Err(Error::new(Kind::Cancelled, "nothing was done")
+            .hint("`--path P` takes back only what is named; `--yes` answers the question"))
+    };
     if !plan.running.is_empty() {
         let ids: Vec<&str> = plan.running.iter().map(Id::as_str).collect();
         let why = format!("a run is going on ({}), and what it still writes is not undone", ids.join(", "));
