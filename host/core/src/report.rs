@@ -28,6 +28,12 @@ pub trait Report: Send + Sync {
         let _ = to;
     }
 
+    /// The project's store was gone, in whole or in part, and was made again from what
+    /// is kept of it at `place`.
+    fn found_history(&self, place: &std::path::Path) {
+        let _ = place;
+    }
+
     /// Work began that may take long; `unit` is "bytes" or "items".
     fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
         let _ = (title, total, unit);

@@ -80,7 +80,7 @@ impl Registry {
 }
 
 /// Opens the directory `path`, made with its parents when it is not there.
-fn ensure(disk: &Disk, path: &Path) -> Result<Dir> {
+pub(crate) fn ensure(disk: &Disk, path: &Path) -> Result<Dir> {
     match Dir::open(path) {
         Err(error) if error.kind() == Kind::NotFound => {}
         other => return other,

@@ -56,7 +56,11 @@ impl Session {
         }
         let saved = match plan.saved {
             Saved::Existing(id) => self.load(&id)?,
-            Saved::New(snapshot) => self.commit(*snapshot, &plan.writer)?,
+            Saved::New(snapshot) => {
+                let snapshot = self.commit(*snapshot, &plan.writer)?;
+                self.mirror(None);
+                snapshot
+            }
         };
         let mut not_restored = plan.not_restored;
         let nothing_to_do = plan.changes.is_empty();
@@ -77,6 +81,7 @@ impl Session {
             self.close(&plan.record)?;
         }
         self.retain()?;
+        self.mirror(None);
         Ok(Outcome {
             action: plan.action,
             restored_to: plan.to.id,

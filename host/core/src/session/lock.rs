@@ -1,12 +1,12 @@
 //! A session: the project with its store's lock held.
 
-use super::Project;
+use super::{Project, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
 use crate::project::STORE;
 use crate::store::{Lock, Store};
-use std::fs;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The project, locked for writing. The lock is the kernel's: it goes with the process.
@@ -27,19 +27,19 @@ impl Deref for Session {
 
 impl Session {
     pub(super) fn lock(mut project: Project) -> Result<Self> {
-        let env = &project.env;
-        let path = env.root.join(STORE);
-        let store = match project.store.take() {
-            Some(store) => store,
-            None => create(&project)?,
+        let (store, lock) = loop {
+            let store = open(&mut project)?;
+            let report = project.env.report.clone();
+            let waiting = "another snapback command is at work in this project";
+            let lock = store.lock(&mut || report.waiting(waiting))?;
+            // A command may have removed the store while this one waited.
+            if is_at(&store, &project.env.root.join(STORE)) {
+                break (store, lock);
+            }
         };
-        let report = env.report.clone();
-        let lock =
-            store.lock(&mut || report.waiting("another snapback command is at work in this project"))?;
-        let dir = Dir::open(&path)?;
+        identify(&project, &store)?;
+        let dir = store.dir().try_clone()?;
         let snapshots = dir.child(b"snapshots")?;
-        // The registry only makes the project easier to find.
-        let _ = project.registry().put(&env.disk, &env.root, &store.id()?);
         project.store = Some(store);
         let session = Self { project, dir, snapshots, _lock: lock };
         session.sweep()?;
@@ -60,18 +60,55 @@ impl Session {
     }
 }
 
-fn create(project: &Project) -> Result<Arc<Store>> {
+/// The store at the project's root, made again from its twin when it is gone, or new.
+fn open(project: &mut Project) -> Result<Arc<Store>> {
     let env = &project.env;
     let path = env.root.join(STORE);
-    let made = Store::create(&path, env.disk.clone());
-    match made {
-        // Another command may have made it in the meantime.
-        Err(_) if fs::exists(path.join("format")).unwrap_or(false) => Store::open(&path, env.disk.clone()),
-        Err(error) if error.kind() == Kind::Denied => {
-            let why = format!("could not make the store {}: permission denied", show(&path));
-            Err(Error::new(Kind::Denied, why)
-                .hint("snapshots are kept in the project's own folder; it must be writable for you"))
+    let twin = twin::find(env).filter(|twin| twin::is_missed(twin, &path));
+    match (project.store.take(), twin) {
+        (Some(store), None) if is_at(&store, &path) => return Ok(store),
+        (_, None) => {}
+        (_, Some(twin)) => {
+            twin::bring_back(env, &twin, &path)?;
+            env.report.found_history(&twin);
         }
-        other => other,
     }
+    Store::open_or_create(&path, env.disk.clone()).map_err(|error| match error.kind() {
+        Kind::Denied => {
+            let why = format!("could not write the store {}: permission denied", show(&path));
+            Error::new(Kind::Denied, why)
+                .hint("snapshots are kept in the project's own folder; it must be writable for you")
+        }
+        _ => error,
+    })
+}
+
+/// Whether `store` is what stands at `path` now.
+fn is_at(store: &Store, path: &Path) -> bool {
+    let (Ok(opened), Ok(there)) = (store.dir().stat_self(), Dir::open(path).and_then(|dir| dir.stat_self()))
+    else {
+        return false;
+    };
+    (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
+}
+
+/// Lets the registry know whose store this is. A copied project gets an identity of its
+/// own, so that the two do not share a twin; a moved one is known at its new place only.
+fn identify(project: &Project, store: &Store) -> Result<()> {
+    let (env, registry) = (&project.env, project.registry());
+    let mut id = store.id()?;
+    if registry.get(&env.root).is_none_or(|known| known.store != id) {
+        for other in registry.all().iter().filter(|other| other.store == id && other.root.path() != env.root)
+        {
+            let theirs = std::fs::read_to_string(other.root.path().join(STORE).join("id"));
+            if theirs.is_ok_and(|text| text.trim() == id) {
+                id = store.renew_id()?;
+                break;
+            }
+            let _ = registry.remove(&env.disk, other.root.path());
+        }
+    }
+    // The registry only makes the project easier to find.
+    let _ = registry.put(&env.disk, &env.root, &id);
+    Ok(())
 }

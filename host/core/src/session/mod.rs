@@ -17,6 +17,7 @@ mod retain;
 mod take;
 #[cfg(test)]
 mod tests;
+mod twin;
 mod verify;
 
 pub use diff::{Difference, Present, differences};
@@ -104,12 +105,17 @@ impl Project {
     /// # Errors
     /// When the root cannot be used, or the store cannot be read.
     pub fn open(env: Environment) -> Result<Self> {
-        root::check(&env.root)?;
+        let twin = twin::find(&env);
+        if twin.is_none() || fs::exists(&env.root).unwrap_or(true) {
+            root::check(&env.root)?;
+        }
         let path = env.root.join(STORE);
-        let store = match fs::symlink_metadata(&path) {
-            Ok(_) => Some(Store::open(&path, env.disk.clone())?),
-            Err(_) => None,
+        // What was removed from the store still stands in its twin.
+        let place = match twin.filter(|twin| twin::is_missed(twin, &path)) {
+            Some(twin) => Some(twin),
+            None => fs::symlink_metadata(&path).is_ok().then_some(path),
         };
+        let store = place.map(|place| Store::open(&place, env.disk.clone())).transpose()?;
         Ok(Self { env, config: OnceLock::new(), store })
     }
 

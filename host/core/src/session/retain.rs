@@ -54,7 +54,7 @@ impl Session {
             keep_within: Some(kept.keep_within),
             max_size: Some(self.max_size()),
         };
-        let over = self.size()? > self.max_size();
+        let over = self.opened().usage()?.1 > self.max_size();
         let ids = snapshot::ids(self.snapshots.path())?;
         if ids.len() <= kept.keep && !over && !self.has_old(&ids, kept) {
             return Ok(());
@@ -116,7 +116,7 @@ impl Session {
         let now = self.env().clock.now();
         let mut surplus = Vec::new();
         let mut kept_bytes = 0u64;
-        let total = self.size()?;
+        let total = self.opened().usage()?.1;
         let listed: u64 = records.iter().map(|s| s.bytes_added).sum();
         for (place, record) in records.iter().enumerate() {
             let age = now.duration_since(record.created.0);
@@ -186,6 +186,7 @@ impl Session {
         }
         disk.sync_dir(&self.snapshots)?;
         self.sweep()?;
+        self.mirror_removal()?;
         Ok(ids)
     }
 
@@ -202,19 +203,6 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes of the store's packs.
-    ///
-    /// # Errors
-    /// When they cannot be listed.
-    pub fn size(&self) -> Result<u64> {
-        let packs = self.dir.child(b"packs")?;
-        let mut size = 0;
-        for name in packs.names()? {
-            size += packs.stat(&name)?.map_or(0, |stat| stat.st_size as u64);
-        }
-        Ok(size)
-    }
-
     /// How many snapshots were dropped since objects were collected.
     fn uncollected(&self) -> usize {
         let text = self.dir.read(UNCOLLECTED, 20).unwrap_or_default();
@@ -226,6 +214,10 @@ impl Session {
         let env = self.env();
         let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
         env.disk.write_cache(&self.dir, UNCOLLECTED, b"0", 0o600)?;
+        if freed.problems.is_empty() {
+            self.mirror_removal()?;
+            self.mirror(None);
+        }
         Ok(freed)
     }
 

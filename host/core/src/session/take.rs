@@ -131,6 +131,7 @@ impl Session {
             Timeline::append(&env.disk, &self.dir, &record)?;
         }
         self.retain()?;
+        self.mirror(None);
         Ok(Taken { snapshot, new: true })
     }
 
@@ -204,6 +205,7 @@ impl Session {
         if let Ok(dir) = self.dir.child(RUNNING) {
             let _ = env.disk.unlink(&dir, id.as_str().as_bytes());
         }
+        self.mirror(Some(id));
         let start = self.load(id)?;
         let present = self.present(&start)?;
         let (mut changes, mut found) = (Changes::default(), Vec::new());
@@ -213,6 +215,7 @@ impl Session {
             Ok(())
         })?;
         changes.record(&env.disk, &self.snapshots, id)?;
+        self.mirror(Some(id));
         Ok(found)
     }
 

@@ -77,6 +77,7 @@ impl Clock for Ticking {
 
 struct World {
     temp: TempDir,
+    root: PathBuf,
     fakes: Arc<Fakes>,
     clock: Arc<Ticking>,
     user: User,
@@ -92,12 +93,13 @@ impl World {
         let temp = TempDir::new();
         fs::create_dir(temp.path().join("project")).unwrap();
         fs::write(temp.path().join("project/snapback.toml"), config).unwrap();
-        Self { temp, fakes: Arc::default(), clock: Arc::default(), user: User::default(), inside: None }
+        let root = temp.path().join("project");
+        Self { temp, root, fakes: Arc::default(), clock: Arc::default(), user: User::default(), inside: None }
     }
 
     fn open(&self) -> Result<Project> {
         Project::open(Environment {
-            root: self.temp.path().join("project"),
+            root: self.root.clone(),
             state: self.temp.path().join("state"),
             home: None,
             user: self.user.clone(),
@@ -406,4 +408,77 @@ fn backends_and_settings_that_do_not_exist_are_named_with_their_line() {
         message("[[target]]\nbackend = \"other\"\npth = \"x\"\n"),
         "snapback.toml, line 3: the backend `other` has no setting `pth` | did you mean `path`?"
     );
+}
+
+/// Removes parts of the project as a command might, and undoes.
+fn undo_after(remove: impl Fn(&Path)) -> World {
+    let world = World::new();
+    world.set("start");
+    world.run("after A");
+    world.run("after B");
+    remove(&world.temp.path().join("project"));
+    assert_eq!(world.open().unwrap().list().unwrap().0.len(), 2, "reading needs no store in the project");
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "after A");
+    let store = world.temp.path().join("project/.snapback");
+    assert!(Store::open(&store, Disk::default()).is_ok(), "the store is there again");
+    world.go(&Ask::Undo).unwrap();
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "after A");
+    assert!(world.open().unwrap().verify().unwrap().is_whole());
+    world
+}
+
+#[test]
+fn the_history_outlives_the_store_and_the_project() {
+    undo_after(|project| fs::remove_dir_all(project.join(".snapback")).unwrap());
+    undo_after(|project| fs::remove_dir_all(project).unwrap());
+    undo_after(|project| fs::remove_dir_all(project.join(".snapback/packs")).unwrap());
+    undo_after(|project| fs::remove_dir_all(project.join(".snapback/snapshots")).unwrap());
+    undo_after(|project| fs::remove_file(project.join(".snapback/format")).unwrap());
+    undo_after(|project| fs::remove_file(project.join(".snapback/timeline")).unwrap());
+}
+
+#[test]
+fn what_is_dropped_is_gone_from_the_twin_as_well() {
+    let world = World::new();
+    world.set("secret");
+    let first = world.run("clean");
+    world.run("later");
+    world.session().forget(&first).unwrap();
+    fs::remove_dir_all(world.temp.path().join("project/.snapback")).unwrap();
+    let session = world.session();
+    assert_eq!(session.ids().unwrap().len(), 1);
+    let secret = crate::object::Key::of(ObjectKind::Blob, b"secret");
+    assert!(!session.need_store().unwrap().contains(&secret).unwrap());
+}
+
+#[test]
+fn a_copied_project_and_its_original_do_not_share_a_twin() {
+    let mut world = World::new();
+    world.set("start");
+    world.run("after");
+    let project = world.temp.path().join("project");
+    let copy = world.temp.path().join("copy");
+    let status = std::process::Command::new("cp").arg("-a").args([&project, &copy]).status();
+    assert!(status.unwrap().success());
+    let id = |root: &Path| fs::read_to_string(root.join(".snapback/id")).unwrap();
+    assert_eq!(id(&project), id(&copy));
+    world.root = copy.clone();
+    world.go(&Ask::Undo).unwrap();
+    assert_ne!(id(&project), id(&copy));
+    world.set("after");
+    world.root = project.clone();
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+    // A moved one keeps its history and its identity.
+    let before = id(&project);
+    let moved = world.temp.path().join("moved");
+    fs::rename(&project, &moved).unwrap();
+    world.root = moved.clone();
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!((world.state().as_str(), id(&moved)), ("after", before));
+    fs::remove_dir_all(moved.join(".snapback")).unwrap();
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
 }
