@@ -75,6 +75,11 @@ impl Report for Talk {
         self.at(level, format_args!("{target}: {message}"));
     }
 
+    fn found_history(&self, place: &std::path::Path) {
+        let place = snapback_core::error::show(place);
+        self.say(format_args!("the project's history was missing, and is there again from {place}"));
+    }
+
     fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
         let subject = snapback_core::error::show_bytes(subject);
         self.at(Level::More, format_args!("{target}: {subject} is not in the snapshot: {reason}"));
