@@ -25,6 +25,7 @@ const CALL_STACK: usize = 2 * 1024 * 1024;
 #[derive(Clone)]
 pub struct Engine {
     inner: wasmtime::Engine,
+    room: bool,
     clock: Arc<Clock>,
 }
 
@@ -34,7 +35,17 @@ impl Engine {
     /// # Errors
     /// When this machine is not one that code can be run on.
     pub fn new() -> Result<Self> {
-        Ok(Self { inner: make(false)?, clock: Arc::default() })
+        // Room for 4 GiB of addresses makes code faster, but a limit may forbid it (`ulimit -v`).
+        let limit = rustix::process::getrlimit(rustix::process::Resource::As);
+        Self::with_room(limit.current.is_none())
+    }
+
+    /// Starts it, with or without room for all addresses that code can form.
+    ///
+    /// # Errors
+    /// When this machine is not one that code can be run on.
+    pub fn with_room(room: bool) -> Result<Self> {
+        Ok(Self { inner: make(false, room)?, room, clock: Arc::default() })
     }
 
     /// wasmtime's own.
@@ -56,7 +67,7 @@ impl Engine {
     /// # Errors
     /// `Invalid` when the bytes are not a component.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
-        let compiler = make(true)?;
+        let compiler = make(true, self.room)?;
         compiler.precompile_component(component).map_err(|e| {
             Error::new(Kind::Invalid, format!("it is not a component that can be compiled: {e:#}"))
         })
@@ -69,7 +80,7 @@ impl Engine {
     }
 }
 
-fn make(compiler: bool) -> Result<wasmtime::Engine> {
+fn make(compiler: bool, room: bool) -> Result<wasmtime::Engine> {
     let failed = |e: wasmtime::Error| Error::new(Kind::Other, format!("could not start WebAssembly: {e:#}"));
     let mut config = Config::new();
     config
@@ -78,6 +89,9 @@ fn make(compiler: bool) -> Result<wasmtime::Engine> {
         .epoch_interruption(true)
         .max_wasm_stack(WASM_STACK)
         .async_stack_size(CALL_STACK);
+    if !room {
+        config.memory_reservation(0).memory_reservation_for_growth(0).memory_guard_size(0);
+    }
     if let Some(target) = target() {
         config.target(target).map_err(failed)?;
     }

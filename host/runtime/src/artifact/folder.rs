@@ -60,6 +60,36 @@ impl Folder {
     /// # Errors
     /// `Denied` when it belongs to another user or others could write to it.
     pub fn open(path: &Path) -> Result<Option<Self>> {
+        let Some((folder, shared)) = Self::look(path)? else { return Ok(None) };
+        if shared {
+            let message = format!("{} can be written by others, so nothing in it is run", show(path));
+            return Err(Error::new(Kind::Denied, message));
+        }
+        Ok(Some(folder))
+    }
+
+    /// Opens it, and makes it when it is not there. When others could write to it, that
+    /// ends, and what is in it goes: they may have put it there.
+    ///
+    /// # Errors
+    /// `Denied` when it belongs to another user; else when it cannot be made.
+    pub fn create(path: &Path) -> Result<Self> {
+        let failed = |e: std::io::Error| Error::io(e, "could not make", path);
+        match Self::look(path)? {
+            Some((folder, false)) => return Ok(folder),
+            Some((folder, true)) => {
+                rustix::fs::fchmod(&folder.fd, Mode::RWXU).map_err(|e| failed(e.into()))?;
+                folder.remove(|_| true);
+            }
+            None => {
+                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+            }
+        }
+        Self::open(path)?.ok_or_else(|| failed(Errno::NOENT.into()))
+    }
+
+    /// Opens it, and says whether others can write to it; none when it is not there.
+    fn look(path: &Path) -> Result<Option<(Self, bool)>> {
         let failed = |e: Errno| Error::io(e, "could not open", path);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::open(path, flags, Mode::empty()) {
@@ -68,33 +98,12 @@ impl Folder {
             Err(e) => return Err(failed(e)),
         };
         let stat = rustix::fs::fstat(&fd).map_err(failed)?;
-        let refuse = |why: &str| {
-            Err(Error::new(Kind::Denied, format!("{} {why}, so nothing in it is run", show(path)))
-                .hint(format!("remove it: `rm -r {}`", show(path))))
-        };
         if stat.st_uid != rustix::process::geteuid().as_raw() {
-            return refuse("belongs to another user");
+            let message = format!("{} belongs to another user, so nothing in it is run", show(path));
+            return Err(Error::new(Kind::Denied, message)
+                .hint("until it is removed, components are compiled each time"));
         }
-        if stat.st_mode & 0o022 != 0 {
-            return refuse("can be written by others");
-        }
-        Ok(Some(Self { fd, path: path.to_owned() }))
-    }
-
-    /// Opens it, and makes it when it is not there.
-    ///
-    /// # Errors
-    /// As [`Folder::open`] has them, and when it cannot be made.
-    pub fn create(path: &Path) -> Result<Self> {
-        if let Some(folder) = Self::open(path)? {
-            return Ok(folder);
-        }
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|e| Error::io(e, "could not make", path))?;
-        Self::open(path)?.ok_or_else(|| Error::io(Errno::NOENT, "could not open", path))
+        Ok(Some((Self { fd, path: path.to_owned() }, stat.st_mode & 0o022 != 0)))
     }
 
     /// The file called `name`, open, with its seal; none when it is not there or is not
@@ -125,7 +134,9 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let aside = format!(".{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let failed = |e: std::io::Error| Error::io(e, "could not write", self.path.join(name));
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // One that a process of this number left when it was killed.
+        let _ = rustix::fs::unlinkat(&self.fd, &aside, AtFlags::empty());
         let mode = Mode::RUSR | Mode::WUSR;
         let fd = rustix::fs::openat(&self.fd, &aside, flags, mode).map_err(|e| failed(e.into()))?;
         let mut file = File::from(fd);
@@ -139,18 +150,21 @@ impl Folder {
         })
     }
 
-    /// Removes what is older than [`KEPT`]. What fails is left for the next time.
+    /// Removes what is older than [`KEPT`].
     pub fn sweep(&self) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let oldest = now.saturating_sub(KEPT).as_secs();
+        self.remove(|stat| u64::try_from(stat.st_mtime).is_ok_and(|time| time < oldest));
+    }
+
+    /// Removes the files that are `unwanted`. What fails is left: it is looked at again
+    /// before it is used.
+    fn remove(&self, unwanted: impl Fn(&Stat) -> bool) {
         for entry in Dir::read_from(&self.fd).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
-            let old = stat.is_ok_and(|stat| {
-                FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-                    && u64::try_from(stat.st_mtime).is_ok_and(|time| time < oldest)
-            });
-            if old {
+            let is_dir = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            if stat.is_ok_and(|stat| !is_dir(&stat) && unwanted(&stat)) {
                 let _ = rustix::fs::unlinkat(&self.fd, name, AtFlags::empty());
             }
         }

@@ -1,3 +1,5 @@
+//! What is kept, what is not believed, and what is mended.
+
 use super::*;
 use crate::testing::Scratch;
 use std::fs::{self, Permissions};
@@ -93,19 +95,23 @@ fn what_was_changed_is_made_again() {
 }
 
 #[test]
-fn a_folder_that_others_can_write_is_not_used() {
-    let bench = Bench::new();
-    assert!(bench.compiles());
+fn a_folder_that_others_can_write_is_taken_back_and_emptied() {
     for unsafe_mode in [0o770, 0o707, 0o777] {
-        fs::set_permissions(bench.folder(), Permissions::from_mode(unsafe_mode)).unwrap();
-        assert!(bench.compiles() && bench.compiles(), "{unsafe_mode:o}");
+        let bench = Bench::new();
         let cache = Cache::new(Some(bench.folder()));
+        assert!(bench.compiles());
+        cache.note("d", &Facts { manifest: String::new(), imports: vec![] });
+        fs::set_permissions(bench.folder(), Permissions::from_mode(unsafe_mode)).unwrap();
+        fs::write(bench.folder().join("planted.cwasm"), "x").unwrap();
+        assert!(cache.facts("d").is_none(), "nothing of it is believed");
         let trouble = cache.trouble().unwrap();
         assert!(trouble.message().contains("can be written by others"), "{trouble}");
-        assert!(cache.facts("d").is_none());
+        assert!(bench.compiles(), "{unsafe_mode:o}: loaded");
+        assert!(!bench.compiles(), "{unsafe_mode:o}: not mended");
+        assert!(cache.trouble().is_none());
+        assert_eq!(mode(&bench.folder()), 0o700);
+        assert_eq!(fs::read_dir(bench.folder()).unwrap().count(), 2);
     }
-    fs::set_permissions(bench.folder(), Permissions::from_mode(0o700)).unwrap();
-    assert!(!bench.compiles());
 }
 
 /// Only root can make files of somebody else.

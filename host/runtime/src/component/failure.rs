@@ -11,6 +11,12 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
     if let Some(ours) = error.downcast_ref::<Error>() {
         return ours.clone();
     }
+    if !state.started && !state.memory.refused && !error.is::<Trap>() {
+        let why = format!("{error:#}");
+        let why = why.split(" (os error").next().unwrap_or_default();
+        return Error::new(Kind::Other, format!("the backend `{name}` could not be started: {why}"))
+            .hint("it needs memory: is there a limit, such as one set with `ulimit -v`?");
+    }
     let how = if let Some(silent) = error.downcast_ref::<Silent>() {
         silent.to_string()
     } else if state.memory.refused {

@@ -75,6 +75,7 @@ impl ComponentBackend {
         call.cancel.check()?;
         run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
             let instance = self.linked.instantiate_async(&mut *store).await?;
+            store.data_mut().started = true;
             work(store, instance).await
         })?
     }
@@ -100,6 +101,7 @@ pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<St
     let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
     run(engine, name, false, State::new(None, Grants::default()), async |store| {
         let instance = linked.instantiate_async(&mut *store).await?;
+        store.data_mut().started = true;
         v0_1::manifest(store, &instance).await
     })
     .map_err(|e| e.context("it could not describe itself"))

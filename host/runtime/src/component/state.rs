@@ -28,6 +28,8 @@ pub struct State {
     pub told: Told,
     pub(super) watch: Watch,
     pub(super) memory: Memory,
+    /// Whether its code runs: before, what fails is not its fault.
+    pub(super) started: bool,
     /// Empty: no directory, no address, no variable. Made when it is first asked for.
     wasi: Option<WasiCtx>,
 }
@@ -41,6 +43,7 @@ impl State {
         Self {
             watch: Watch::new(limits.silence, call.as_ref().map(|call| call.cancel.clone())),
             memory: Memory { limits, used: 0, refused: false },
+            started: false,
             call,
             grants,
             table,

@@ -81,6 +81,29 @@ fn one_that_behaves_works() {
 }
 
 #[test]
+fn it_works_where_addresses_are_scarce() {
+    let bench = Bench::new();
+    let engine = Engine::with_room(false).unwrap();
+    let manifest = || Manifest::parse(MANIFEST).unwrap();
+    let grows = Guest {
+        snapshot: "(if (i32.eq (memory.grow (i32.const 32)) (i32.const -1)) (then unreachable))
+            (i32.store8 (i32.const 2000000) (i32.const 1))
+            (i32.const 64)",
+        ..Guest::default()
+    };
+    let outside = Guest { snapshot: "(i32.load (i32.const 70000))", ..Guest::default() };
+    let run = |guest| {
+        let component = compile(&engine, guest);
+        ComponentBackend::link(&engine, &component, manifest(), &[], Limits::default())
+            .unwrap()
+            .snapshot(&bench.call, &[])
+    };
+    assert_eq!(run(&grows).unwrap(), []);
+    assert!(run(&outside).unwrap_err().message().contains("out of bounds memory access"));
+    assert_ne!(engine.compatibility(), Engine::with_room(true).unwrap().compatibility());
+}
+
+#[test]
 fn whatever_it_does_is_an_error_that_names_it() {
     let bench = Bench::new();
     for (snapshot, says) in [

@@ -1,3 +1,5 @@
+//! Backends by name: listed without being started, read again when they changed.
+
 use super::*;
 use crate::testing::{Guest, MANIFEST, Scratch};
 use std::fs;
