@@ -1,16 +1,15 @@
 //! Capturing targets side by side.
 
 use super::Project;
+use super::noted::Noted;
 use super::take::Selection;
 use crate::backend::{Call, Part, Target};
 use crate::error::{Error, Result};
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::object::ObjectKind;
-use crate::report::Report;
 use crate::store::{Source, Writer};
-use crate::text::Bytes;
 use crate::tree::root::Root;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What is to be captured: a target, and what a restore that follows will write.
 pub(super) struct Job {
@@ -63,12 +62,12 @@ impl Project {
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
         let previous = previous.map_or(&[][..], |captured| &captured.parts);
-        let omitted = Arc::new(Omitted { inner: env.report.clone(), list: Mutex::default() });
+        let noted = Noted::new(&env.report);
         let call = Call {
             writer: Some(writer.clone()),
             cover: Arc::new(job.cover.clone()),
             huge: selection.huge_limit(previous.is_empty()),
-            report: omitted.clone(),
+            report: noted.clone(),
             ..Call::new(env, target, writer.store())
         };
         let parts = backend
@@ -80,8 +79,7 @@ impl Project {
             bytes += root.bytes;
             files += root.files;
         }
-        let omitted = std::mem::take(&mut *omitted.list.lock().expect("no holder panics"));
-        Ok(Captured { target: target.clone(), parts, omitted, bytes, files })
+        Ok(Captured { target: target.clone(), parts, omitted: noted.take_omitted(), bytes, files })
     }
 }
 
@@ -129,39 +127,4 @@ pub(super) fn holds(source: &dyn Source, snapshot: &Snapshot, captured: &[Captur
         }
     }
     Ok(true)
-}
-
-/// Passes everything on and remembers what was omitted.
-struct Omitted {
-    inner: Arc<dyn Report>,
-    list: Mutex<Vec<(Bytes, String)>>,
-}
-
-/// A capture that omits more than this many things is told by number only.
-const MOST_OMITTED: usize = 1000;
-
-impl Report for Omitted {
-    fn log(&self, target: &str, level: &str, message: &str) {
-        self.inner.log(target, level, message);
-    }
-
-    fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
-        let mut list = self.list.lock().expect("no holder panics");
-        if list.len() < MOST_OMITTED {
-            list.push((Bytes(subject.to_vec()), reason.to_owned()));
-        }
-        self.inner.omitted(target, subject, reason);
-    }
-
-    fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
-        self.inner.begin(title, total, unit);
-    }
-
-    fn advance(&self, by: u64) {
-        self.inner.advance(by);
-    }
-
-    fn end(&self) {
-        self.inner.end();
-    }
 }

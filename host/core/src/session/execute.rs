@@ -6,6 +6,7 @@
 
 use super::Session;
 use super::diff::Difference;
+use super::noted::Noted;
 use super::plan::{Action, Plan, Saved};
 use crate::backend::Call;
 use crate::error::{Error, Kind, Result};
@@ -13,9 +14,8 @@ use crate::history::Id;
 use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
 use crate::history::timeline::Timeline;
-use crate::report::Report;
 use crate::text::Bytes;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Something that a restore left as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,18 +135,18 @@ impl Session {
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
         let stored = to.target(name).ok_or_else(|| missing(to))?;
         let current = now.target(name).ok_or_else(|| missing(now))?;
-        let refused = Arc::new(Refused { inner: env.report.clone(), list: Mutex::default() });
+        let noted = Noted::new(&env.report);
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
-            report: refused.clone(),
+            report: noted.clone(),
             ..Call::new(env, &stored.target, self.opened())
         };
         let backend = env.backends.get(&stored.target.backend)?;
         backend
             .restore(&call, &stored.parts, &current.parts)
             .map_err(|error| error.context(format_args!("could not put `{name}` back")))?;
-        let mut list = std::mem::take(&mut *refused.list.lock().expect("no holder panics"));
+        let mut list = noted.take_refused();
         list.iter_mut().for_each(|item| item.target = name.to_owned());
         Ok(list)
     }
@@ -182,37 +182,4 @@ fn unfinished(first: &Error, second: &Error) -> Error {
     Error::new(first.kind(), format!("{first}; and it could not be taken back: {second}")).hint(
         "`snapback status` shows the unfinished step; `snapback undo --resume` or `--take-back` goes on",
     )
-}
-
-/// Passes everything on and remembers what was refused.
-struct Refused {
-    inner: Arc<dyn Report>,
-    list: Mutex<Vec<NotRestored>>,
-}
-
-impl Report for Refused {
-    fn log(&self, target: &str, level: &str, message: &str) {
-        self.inner.log(target, level, message);
-    }
-
-    fn refused(&self, target: &str, subject: &[u8], reason: &str) {
-        self.list.lock().expect("no holder panics").push(NotRestored {
-            target: target.to_owned(),
-            path: Bytes(subject.to_vec()),
-            reason: reason.to_owned(),
-        });
-        self.inner.refused(target, subject, reason);
-    }
-
-    fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
-        self.inner.begin(title, total, unit);
-    }
-
-    fn advance(&self, by: u64) {
-        self.inner.advance(by);
-    }
-
-    fn end(&self) {
-        self.inner.end();
-    }
 }

@@ -10,6 +10,7 @@ mod diff;
 mod execute;
 mod list;
 mod lock;
+mod noted;
 mod plan;
 mod preflight;
 mod recover;
