@@ -35,7 +35,8 @@ pub struct Entry {
     pub attributes: BTreeSet<String>,
 }
 
-/// Everything beneath a directory, by path; the directory itself has the empty path.
+/// Everything beneath a directory, by path; the directory itself has the empty path, and
+/// no mtime: making a store in it changes that.
 #[derive(Debug, Clone, Default)]
 pub struct Record(pub BTreeMap<Vec<u8>, Entry>);
 
@@ -70,6 +71,9 @@ impl Record {
                 attributes: BTreeSet::new(),
             };
             entries.insert(row[0].to_vec(), entry);
+        }
+        if let Some(top) = entries.get_mut(&b""[..]) {
+            top.mtime.clear();
         }
         let mut record = Self(entries);
         record.add_hashes(dir);
