@@ -142,8 +142,15 @@ impl Sandbox {
     /// When it cannot be started.
     pub fn finish(&self, command: &mut Command) -> Output {
         let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
-        let program = if command.get_program() == self.program { OsStr::new("snapback") } else { command.get_program() };
-        let line = std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect::<Vec<_>>().join(" ");
+        let program = if command.get_program() == self.program {
+            OsStr::new("snapback")
+        } else {
+            command.get_program()
+        };
+        let line = std::iter::once(program.to_string_lossy().into_owned())
+            .chain(words)
+            .collect::<Vec<_>>()
+            .join(" ");
         let output = command.output().unwrap_or_else(|e| panic!("could not start {line}: {e}"));
         Output { line, status: output.status, stdout: output.stdout, stderr: output.stderr }
     }

@@ -133,6 +133,7 @@ line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf
         assert_eq!(before.files(), 11);
 
         s.run("for f in ./*; do [ -f \"$f\" ] && rm \"$f\"; done");
+        let run = newest(s);
         let diff = s.ok(["diff", "--json"]).json();
         let changes = diff["changes"].as_array().unwrap();
         let has = |key: &str, value: &str| changes.iter().any(|c| c[key] == value && c["kind"] == "deleted");
@@ -142,7 +143,7 @@ line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf
         assert!(has("path_b64", "/g==") && has("path_b64", "/w=="), "{diff}");
         for name in [&b"\xfe"[..], b"new\nline", b" leading", b"\"quoted\"", "日本".as_bytes(), b"\xff"] {
             let name = std::ffi::OsStr::from_bytes(name);
-            let words = [std::ffi::OsStr::new("undo"), "--path".as_ref(), name];
+            let words = [std::ffi::OsStr::new("restore"), run.as_ref(), "--path".as_ref(), name];
             s.ok(words);
             assert!(s.project().join(name).exists(), "{name:?}");
         }
@@ -279,7 +280,10 @@ fn one_path_of_many_comes_back_alone() {
     s.run("rm -r a; echo file > a");
     let id = newest(&s);
     // What stands in its way is neither removed nor gone through unasked.
-    s.snapback(["restore", &id, "--path", "a/b/c"]).fails(1, &["a "]).says("--path a");
+    s.snapback(["restore", &id, "--path", "a/b/c"])
+        .fails(1, &[])
+        .says("a: it is a file now")
+        .says("--path a");
     assert_eq!(s.read("a"), "file\n");
     s.sh("rm a");
     s.ok(["restore", &id, "--path", "a/b/c"]);

@@ -18,7 +18,7 @@ const FIRST: &str = r"
     files | pick 7 3 | xargs -0 chmod 600
     files | pick 40 4 | xargs -0 setfattr -n user.seen -v yes
     for d in web-sys aws-sdk-iam openssl-src; do mv $d renamed-$d; done
-    find . -path ./.snapback -prune -o -type d -name generated -print | pick 2 0 | xargs -0 chmod 750
+    find . -path ./.snapback -prune -o -type d -name types -print | pick 2 0 | xargs -0 chmod 750
     f=$(files | sed -n 5p); rm $f; mkdir $f; echo inside > $f/file
     d=$(find ./libc -mindepth 1 -maxdepth 1 -type d | sort | sed -n 1p); rm -r $d; echo file > $d
     f=$(files | sed -n 9p); ln $f hard; ln -s $f soft
