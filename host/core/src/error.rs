@@ -38,25 +38,6 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
-    /// What helps against it, whatever it was about.
-    fn advice(self) -> Option<&'static str> {
-        match self {
-            Self::Denied => Some("check who owns it and what its permissions are"),
-            Self::NoSpace => Some("make room; `snapback gc` gives back what old snapshots hold"),
-            Self::Corrupt => Some("`snapback verify` reads all that is stored and names what is damaged"),
-            Self::Busy => Some("try again when nothing else uses it"),
-            Self::Changed => Some("try again"),
-            Self::NotFound
-            | Self::Incompatible
-            | Self::Invalid
-            | Self::Cancelled
-            | Self::TooLarge
-            | Self::Other => None,
-        }
-    }
-}
-
 /// A failure: kind, sentence, hint.
 #[derive(Debug, Clone)]
 pub struct Error {
@@ -125,10 +106,9 @@ impl Error {
         &self.message
     }
 
-    /// For people: what to do, when there is something: what was said with `hint`, else
-    /// what helps against this kind of failure.
+    /// For people: what to do, when there is something.
     pub fn hint_text(&self) -> Option<&str> {
-        self.hint.as_deref().or_else(|| self.kind.advice())
+        self.hint.as_deref()
     }
 }
 
