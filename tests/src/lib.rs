@@ -9,12 +9,14 @@ mod base;
 mod corpus;
 mod output;
 mod record;
+mod running;
 mod sandbox;
 mod user;
 
 pub use corpus::corpus;
 pub use output::Output;
-pub use record::{Entry, Record, assert_back, assert_same};
+pub use record::{Entry, Record, Restores, assert_back, assert_same};
+pub use running::Running;
 pub use sandbox::Sandbox;
 pub use user::{User, is_root, users};
 

@@ -35,7 +35,8 @@ pub struct Entry {
     pub attributes: BTreeSet<String>,
 }
 
-/// Everything beneath a directory, by path; the directory itself has the empty path.
+/// Everything beneath a directory, by path; the directory itself has the empty path, and
+/// no mtime: making a store in it changes that.
 #[derive(Debug, Clone, Default)]
 pub struct Record(pub BTreeMap<Vec<u8>, Entry>);
 
@@ -70,6 +71,9 @@ impl Record {
                 attributes: BTreeSet::new(),
             };
             entries.insert(row[0].to_vec(), entry);
+        }
+        if let Some(top) = entries.get_mut(&b""[..]) {
+            top.mtime.clear();
         }
         let mut record = Self(entries);
         record.add_hashes(dir);
@@ -158,29 +162,50 @@ pub fn assert_same(want: &Record, now: &Record) {
     report(&differences(want, now, &|_| false));
 }
 
-/// Asserts that a restore of `want` onto `before` gave `now`: all is as in `want`, but
-/// a regular file whose bytes had to be written has got the present time; and what did
-/// not differ was not touched: it is the same inode.
+/// Asserts that one restore of `want` onto `before` gave `now`: see [`Restores`].
 ///
 /// # Panics
-/// When it is not so.
+/// When it did not.
 #[track_caller]
 pub fn assert_back(want: &Record, before: &Record, now: &Record) {
-    let written = |path: &[u8]| match (want.0.get(path), before.0.get(path)) {
-        (Some(want), before) if want.kind == b'f' => {
-            before.is_none_or(|b| b.kind != b'f' || b.hash != want.hash || b.inode != want.inode)
+    Restores::default().assert_back(want, before, now);
+}
+
+/// A chain of restores: a regular file whose bytes one of them had to write has got the
+/// time of that, so its mtime is no longer that of the record.
+#[derive(Default)]
+pub struct Restores {
+    written: BTreeSet<Vec<u8>>,
+}
+
+impl Restores {
+    /// Asserts that a restore of `want` onto `before` gave `now`: all is as in `want`, the
+    /// mtime of what was written aside; and what did not differ was not touched: it is
+    /// the same inode.
+    ///
+    /// # Panics
+    /// When it is not so.
+    #[track_caller]
+    pub fn assert_back(&mut self, want: &Record, before: &Record, now: &Record) {
+        let files = || want.0.iter().filter(|(_, want)| want.kind == b'f');
+        let differs_in_bytes = |path: &Vec<u8>, want: &Entry| {
+            before.0.get(path).is_none_or(|b| b.kind != b'f' || b.hash != want.hash)
+        };
+        let written = files().filter(|(path, want)| differs_in_bytes(path, want));
+        // All names of a file have its one time.
+        let written: BTreeSet<&str> = written.map(|(_, want)| want.inode.as_str()).collect();
+        let names = files().filter(|(_, want)| written.contains(want.inode.as_str()));
+        self.written.extend(names.map(|(path, _)| path.clone()));
+        let mut wrong = differences(want, now, &|path| self.written.contains(path));
+        for (path, want) in &want.0 {
+            let (Some(before), Some(now)) = (before.0.get(path), now.0.get(path)) else { continue };
+            let was_right = differs(want, before, self.written.contains(path)).is_empty();
+            if was_right && before.inode != now.inode {
+                wrong.push(format!("{}: was right and was replaced all the same", show(path)));
+            }
         }
-        _ => false,
-    };
-    let mut wrong = differences(want, now, &written);
-    for (path, want) in &want.0 {
-        let (Some(before), Some(now)) = (before.0.get(path), now.0.get(path)) else { continue };
-        let untouched = differs(want, before, false).is_empty();
-        if untouched && before.inode != now.inode {
-            wrong.push(format!("{}: was right and was replaced all the same", show(path)));
-        }
+        report(&wrong);
     }
-    report(&wrong);
 }
 
 fn differences(want: &Record, now: &Record, any_time: &dyn Fn(&[u8]) -> bool) -> Vec<String> {

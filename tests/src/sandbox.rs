@@ -5,7 +5,7 @@
 //! since it depends on nothing else; `cold` gives a sandbox a cache of its own.
 
 use crate::user::User;
-use crate::{Output, base};
+use crate::{Output, Running, base};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -141,12 +141,26 @@ impl Sandbox {
     /// # Panics
     /// When it cannot be started.
     pub fn finish(&self, command: &mut Command) -> Output {
-        let line = format!("{command:?}");
-        let line = line
-            .split_once(&format!("{:?}", self.program))
-            .map_or(line.clone(), |(_, rest)| format!("snapback{rest}"));
+        let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+        let program = if command.get_program() == self.program {
+            OsStr::new("snapback")
+        } else {
+            command.get_program()
+        };
+        let line = std::iter::once(program.to_string_lossy().into_owned())
+            .chain(words)
+            .collect::<Vec<_>>()
+            .join(" ");
         let output = command.output().unwrap_or_else(|e| panic!("could not start {line}: {e}"));
         Output { line, status: output.status, stdout: output.stdout, stderr: output.stderr }
+    }
+
+    /// Starts the program and goes on; it is killed when what is returned is dropped.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Running {
+        Running::of(self.program().args(arguments))
     }
 
     /// Runs a shell script in the project as the user, outside any snapshot, and

@@ -36,8 +36,8 @@ fn a_wrong_value_is_told_with_what_would_be_right() {
     let s = sandbox();
     for (text, words) in [
         ("[snapshot]\nenabled = 3\n", &["line 2", "enabled"][..]),
-        ("[snapshot]\ntimes = \"tomorrow\"\n", &["line 2", "tomorrow"]),
-        ("[snapshot]\nstrategy = \"magic\"\n", &["line 2", "magic"]),
+        ("[snapshot]\ntimes = \"tomorrow\"\n", &["line 2", "times", "now, stored"]),
+        ("[snapshot]\nstrategy = \"magic\"\n", &["line 2", "strategy", "reflink"]),
         ("[snapshot]\ninterval = \"soon\"\n", &["line 2", "soon"]),
         ("[snapshot]\nmax-files-per-dir = -1\n", &["line 2"]),
         ("[snapshot\n", &["line 1"]),
@@ -96,13 +96,17 @@ fn paths_narrow_what_is_covered() {
 #[test]
 fn a_path_that_leads_out_is_refused() {
     let s = sandbox();
-    s.sh("mkdir ../outside; echo x > ../outside/x; ln -s ../outside link");
-    for path in ["..", "../outside", "/etc", "link"] {
+    for path in ["..", "../outside", "/etc", "a/../../b"] {
         s.write("snapback.toml", format!("[snapshot]\npaths = [{path:?}]\n"));
-        let run = s.snapback(["run", "--", "touch", "ran"]);
-        run.fails(125, &[]);
+        s.snapback(["run", "--", "touch", "ran"]).fails(125, &[path]);
     }
     assert!(!s.has("ran"));
+    // A link is covered as a link, whatever it points to.
+    s.sh("mkdir ../outside; echo x > ../outside/x; ln -s ../outside link");
+    s.write("snapback.toml", "[snapshot]\npaths = [\"link\"]\n");
+    s.run("rm -r link; echo A > ../outside/x");
+    s.ok(["undo"]);
+    assert_eq!((s.read("link/x"), s.project().join("link").is_symlink()), ("A\n".into(), true));
 }
 
 #[test]

@@ -133,6 +133,7 @@ line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf
         assert_eq!(before.files(), 11);
 
         s.run("for f in ./*; do [ -f \"$f\" ] && rm \"$f\"; done");
+        let run = newest(s);
         let diff = s.ok(["diff", "--json"]).json();
         let changes = diff["changes"].as_array().unwrap();
         let has = |key: &str, value: &str| changes.iter().any(|c| c[key] == value && c["kind"] == "deleted");
@@ -142,7 +143,7 @@ line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf
         assert!(has("path_b64", "/g==") && has("path_b64", "/w=="), "{diff}");
         for name in [&b"\xfe"[..], b"new\nline", b" leading", b"\"quoted\"", "日本".as_bytes(), b"\xff"] {
             let name = std::ffi::OsStr::from_bytes(name);
-            let words = [std::ffi::OsStr::new("undo"), "--path".as_ref(), name];
+            let words = [std::ffi::OsStr::new("restore"), run.as_ref(), "--path".as_ref(), name];
             s.ok(words);
             assert!(s.project().join(name).exists(), "{name:?}");
         }
@@ -152,15 +153,17 @@ line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf
 
 #[test]
 fn a_path_longer_than_the_system_takes() {
-    let s = sandbox();
-    let deep = "i=0; while [ $i -lt 40 ]; do mkdir $(printf 'd%.0s' $(seq 200)); cd $(printf 'd%.0s' $(seq 200)); i=$((i+1)); done";
-    s.sh(&format!("{deep}; echo 0 > f"));
-    let held = format!("{deep}; cat f");
-    s.run("rm -r d*");
-    s.ok(["undo"]);
-    let held = held.replace("mkdir $(printf 'd%.0s' $(seq 200)); ", "");
-    assert_eq!(s.sh(&held), "0\n");
-    s.sh("rm -rf d*");
+    each_user(|s| {
+        // 40 directories with names of 200 bytes, each made in the one before.
+        let walk = "n=$(printf 'd%.0s' $(seq 200)); i=0; while [ $i -lt 40 ]; do [ -d $n ] || mkdir $n; cd -P $n; i=$((i+1)); done";
+        let bash = |script: &str| s.finish(s.command("bash").args(["-c", &format!("{walk}; {script}")]));
+        bash("echo 0 > f");
+        s.run("rm -r d*");
+        assert!(s.sh("ls").is_empty());
+        s.ok(["undo"]);
+        assert_eq!(bash("cat f").out(), "0\n");
+        s.sh("rm -rf d*");
+    });
 }
 
 #[test]
@@ -276,6 +279,13 @@ fn one_path_of_many_comes_back_alone() {
     s.sh("mkdir -p a/b; echo 0 > a/b/c; echo 0 > a/d");
     s.run("rm -r a; echo file > a");
     let id = newest(&s);
+    // What stands in its way is neither removed nor gone through unasked.
+    s.snapback(["restore", &id, "--path", "a/b/c"])
+        .fails(1, &[])
+        .says("a: it is a file now")
+        .says("--path a");
+    assert_eq!(s.read("a"), "file\n");
+    s.sh("rm a");
     s.ok(["restore", &id, "--path", "a/b/c"]);
     assert_eq!(s.read("a/b/c"), "0\n");
     assert!(!s.has("a/d"));

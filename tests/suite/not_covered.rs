@@ -1,7 +1,7 @@
 //! What a snapshot does not hold is said: at the run, in `show`, and at the undo.
 
 use crate::{each_user, newest, sandbox};
-use snapback_tests::{Record, assert_back};
+use snapback_tests::{Record, Running, assert_back};
 
 #[test]
 fn what_is_excluded_does_not_count_for_the_guard() {
@@ -131,10 +131,10 @@ fn a_file_that_grows_while_it_is_read_is_whole_or_marked() {
     let s = sandbox();
     s.sh("head -c 30000000 /dev/zero | tr '\\0' '0' > log");
     let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); printf '%09d\\n' $i >> log; done";
-    let mut child = s.command("sh").args(["-c", writer]).spawn().unwrap();
+    let mut child = Running::of(s.command("sh").args(["-c", writer]));
     let snap = s.snapback(["snap"]);
     std::fs::write(s.home().join("stop"), "").unwrap();
-    child.wait().unwrap();
+    child.wait();
     assert!([0, 3].contains(&snap.code()), "{snap}");
     let list = s.ok(["list", "--json"]).json();
     let marked = list[0]["excluded"].as_array().unwrap().iter().any(|e| e["path"] == "log");

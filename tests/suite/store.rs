@@ -1,10 +1,11 @@
 //! The store: where it lies, who sees it, what several commands at once do to it.
 
 use crate::{each_user, newest, sandbox};
-use snapback_tests::{Record, assert_back};
+use rustix::process::Signal;
+use snapback_tests::{Record, Running, assert_back};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
+use std::process::ExitStatus;
 
 #[test]
 fn it_is_private_sealed_and_passed_over_by_git() {
@@ -58,10 +59,9 @@ fn equal_content_is_stored_once() {
 fn eight_at_once_and_one_killed() {
     let s = sandbox();
     s.sh("for f in $(seq 300); do head -c 5000 /dev/urandom > f$f; done");
-    let start = |_| s.program().arg("snap").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut children: Vec<_> = (0..8).map(start).collect();
-    children[3].kill().unwrap();
-    let good = children.iter_mut().map(|c| c.wait().unwrap()).filter(|status| status.success()).count();
+    let mut children: Vec<_> = (0..8).map(|n| s.start(["snap", "-m", &n.to_string()])).collect();
+    children[3].signal(Signal::KILL);
+    let good = children.iter_mut().map(Running::wait).filter(ExitStatus::success).count();
     assert!(good >= 7, "{good}");
     let list = s.ok(["list", "--json"]).json();
     assert!(list.as_array().unwrap().len() >= good, "{list}");

@@ -4,7 +4,7 @@ use crate::{newest, sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use snapback_tests::Sandbox;
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Waits until the command has made `file` of the project.
@@ -15,10 +15,6 @@ fn wait_for(s: &Sandbox, file: &str) {
         assert!(started.elapsed() < Duration::from_secs(60), "{file} does not appear");
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).expect("it is there");
 }
 
 #[test]
@@ -84,10 +80,10 @@ fn a_signal_to_snapback_alone_is_passed_on_and_the_end_recorded() {
     let s = sandbox();
     for (name, sent, code) in [("TERM", Signal::TERM, 7), ("HUP", Signal::HUP, 7), ("INT", Signal::INT, 7)] {
         let script = format!("trap 'exit 7' {name}; touch ready; while :; do sleep 0.01; done");
-        let mut child = s.program().args(["run", "--", "sh", "-c", &script]).spawn().unwrap();
+        let mut child = s.start(["run", "--", "sh", "-c", &script]);
         wait_for(&s, "ready");
-        signal(&child, sent);
-        assert_eq!(child.wait().unwrap().code(), Some(code), "{name}");
+        child.signal(sent);
+        assert_eq!(child.wait().code(), Some(code), "{name}");
         let list = s.ok(["list", "--json"]).json();
         assert_eq!((&list[0]["state"], &list[0]["exit_code"]), (&"ended".into(), &code.into()), "{name}");
         s.sh("rm ready");
@@ -99,13 +95,13 @@ fn two_interrupts_reach_the_command_as_two() {
     let s = sandbox();
     let script = "n=0; trap 'n=$((n+1)); echo $n > count; [ $n -lt 2 ] || exit 5' INT; touch ready
         while :; do sleep 0.01; done";
-    let mut child = s.program().args(["run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = s.start(["run", "--", "sh", "-c", script]);
     wait_for(&s, "ready");
-    signal(&child, Signal::INT);
+    child.signal(Signal::INT);
     wait_for(&s, "count");
     std::thread::sleep(Duration::from_millis(50));
-    signal(&child, Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(5));
+    child.signal(Signal::INT);
+    assert_eq!(child.wait().code(), Some(5));
     assert_eq!(s.read("count"), "2\n");
 }
 
@@ -114,15 +110,15 @@ fn snapback_killed_in_mid_run_is_said_and_can_be_undone() {
     let s = sandbox();
     s.write("f", "0");
     let script = "echo A > f; echo $$ > ready; exec sleep 60";
-    let mut child = s.program().args(["run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = s.start(["run", "--", "sh", "-c", script]);
     wait_for(&s, "ready");
     while s.read("ready").trim().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(s.ok(["list", "--json"]).json()[0]["state"], "running");
     let pid = s.read("ready").trim().parse().unwrap();
-    signal(&child, Signal::KILL);
-    child.wait().unwrap();
+    child.signal(Signal::KILL);
+    child.wait();
     let _ = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL);
     let run = newest(&s);
     assert_eq!(s.ok(["list", "--json"]).json()[0]["state"], "interrupted");
@@ -137,14 +133,14 @@ fn undo_during_a_run_wants_a_yes() {
     let s = sandbox();
     s.write("f", "0");
     let script = "echo A > f; touch ready; while [ ! -e ../stop ]; do sleep 0.01; done";
-    let mut child = s.program().args(["run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = s.start(["run", "--", "sh", "-c", script]);
     wait_for(&s, "ready");
     s.snapback(["undo"]).fails(1, &["run"]).says("--yes");
     assert_eq!(s.read("f"), "A\n");
     s.ok(["undo", "--yes"]);
     assert_eq!(s.read("f"), "0");
     std::fs::write(s.home().join("stop"), "").unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.wait().code(), Some(0));
 }
 
 #[test]

@@ -209,7 +209,8 @@ impl Text<'_> {
     }
 
     fn wrong<T>(self, place: &Spanned<T>, key: &str, wanted: &str) -> Error {
-        self.at(place, Error::new(Kind::Invalid, format!("`{key}` must be {wanted}")))
+        let error = Error::new(Kind::Invalid, format!("`{key}` must be {wanted}"));
+        self.at(place, error.hint("correct that line; text stands in quotes, a list in brackets"))
     }
 
     fn unknown<'k, T: AsRef<str>>(self, key: &Spanned<T>, known: impl IntoIterator<Item = &'k str>) -> Error {

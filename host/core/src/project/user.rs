@@ -104,6 +104,7 @@ impl User {
 
 fn wrong(key: &str, wanted: &str) -> Error {
     Error::new(Kind::Invalid, format!("config.toml: `{key}` must be {wanted}"))
+        .hint("correct that line; text stands in quotes")
 }
 
 fn unknown(key: &str, known: &[&str]) -> Error {

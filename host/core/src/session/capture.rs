@@ -74,12 +74,15 @@ impl Project {
             .snapshot(&call, previous)
             .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
         let (mut bytes, mut files) = (0, 0);
+        let mut omitted = noted.take_omitted();
         for root in roots(&**writer, &parts) {
             let root = root?;
             bytes += root.bytes;
             files += root.files;
+            // What a captured directory records itself is not recorded twice.
+            omitted.retain(|(path, _)| root.left_out.iter().all(|item| item.path != path.0));
         }
-        Ok(Captured { target: target.clone(), parts, omitted: noted.take_omitted(), bytes, files })
+        Ok(Captured { target: target.clone(), parts, omitted, bytes, files })
     }
 }
 

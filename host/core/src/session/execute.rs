@@ -15,6 +15,7 @@ use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
 use crate::history::timeline::Timeline;
 use crate::text::Bytes;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Something that a restore left as it was.
@@ -26,6 +27,14 @@ pub struct NotRestored {
     pub path: Bytes,
     /// Why.
     pub reason: String,
+}
+
+/// `items` with each subject named once, as it was named first: what is known before a
+/// restore is met again while it is done.
+pub(super) fn distinct(items: Vec<NotRestored>) -> Vec<NotRestored> {
+    let mut known = HashSet::new();
+    let is_new = |item: &NotRestored| known.insert((item.target.clone(), item.path.clone()));
+    items.into_iter().filter(is_new).collect()
 }
 
 /// What was done.
@@ -87,7 +96,7 @@ impl Session {
             restored_to: plan.to.id,
             saved_as: saved.id,
             changes: plan.changes,
-            not_restored,
+            not_restored: distinct(not_restored),
         })
     }
 

@@ -5,6 +5,7 @@
 
 use super::capture::{holds, roots};
 use super::diff::{Difference, in_target};
+use super::execute::distinct;
 use super::preflight::Preflight;
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
@@ -142,6 +143,7 @@ impl Session {
             self.preflight(stored, now, paths, &writer, &mut preflight)?;
         }
         not_restored.extend(preflight.notes);
+        let not_restored = distinct(not_restored);
         let edits = match &step {
             Some(step) if action == Action::Undo && step.kind == SnapshotKind::Run => {
                 self.edits(&to, &changes)

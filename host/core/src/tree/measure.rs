@@ -23,7 +23,7 @@ const LARGEST: usize = 5;
 pub struct Measure {
     /// Entries that are no directories.
     pub files: u64,
-    /// Bytes of regular files.
+    /// Bytes of regular files, holes aside.
     pub bytes: u64,
     /// Whether all was counted, rather than ended at a limit.
     pub complete: bool,
@@ -119,8 +119,8 @@ pub(super) fn refuse_huge(dir: &Directory, limit: Huge, cancel: &Cancel) -> Resu
     if !most.is_empty() {
         text = format!("{text}; most of what was counted is in {}", most.join(", "));
     }
-    let name =
-        found.largest.first().map_or(Cow::Borrowed("data"), |(name, ..)| String::from_utf8_lossy(name));
+    let largest = found.largest.iter().find(|(_, files, _)| *files > 0);
+    let name = largest.map_or(Cow::Borrowed("data"), |(name, ..)| String::from_utf8_lossy(name));
     Err(Error::new(Kind::TooLarge, text).hint(format!(
         "leave out what need not come back, in snapback.toml: `[snapshot]`, `ignore = [\"/{name}/\"]`; or insist with \
          `--allow-huge`"
@@ -132,7 +132,9 @@ fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch) -> (u64, u64) {
     for selected in scratch.selected.iter().filter(|selected| selected.kind != FileType::Directory) {
         match Stat::of(handle, scratch.listing.get(selected.at as usize).0) {
             Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}
-            Ok(stat) => (files, bytes) = (files + 1, bytes + if stat.is_file() { stat.size } else { 0 }),
+            // Holes are neither read nor stored.
+            Ok(stat) if stat.is_file() => (files, bytes) = (files + 1, bytes + stat.size.min(stat.allocated)),
+            Ok(_) => files += 1,
             Err(_) => {}
         }
     }
@@ -144,6 +146,16 @@ mod tests {
     use super::*;
     use crate::testing::TempDir;
     use crate::tree::Options;
+
+    #[test]
+    fn a_hole_does_not_count() {
+        let temp = TempDir::new();
+        let file = std::fs::File::create(temp.path().join("sparse")).unwrap();
+        file.set_len(1 << 30).unwrap();
+        let dir = Directory::open(temp.path(), "path", ".", &Options::default()).unwrap();
+        let found = measure(&dir, 10, 1 << 20, &Cancel::default()).unwrap();
+        assert_eq!((found.files, found.complete), (1, true));
+    }
 
     #[test]
     fn a_directory_is_counted_with_what_is_left_out_left_out() {

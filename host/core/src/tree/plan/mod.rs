@@ -147,6 +147,8 @@ impl Plan {
                 &left_out.path,
                 format!("it is left as it is, since what is there now was not recorded: {why}"),
             )),
+            // What a rule left out was never meant to come back.
+            Side::After if !left_out.why.is_hole() => {}
             Side::After => self.notes.push(Refusal::new(
                 &left_out.path,
                 format!("it is left as it is, since the snapshot does not have it: {why}"),
