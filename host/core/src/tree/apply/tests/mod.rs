@@ -1,6 +1,7 @@
 mod faults;
 mod kinds;
 mod never;
+mod race;
 mod real;
 mod refuse;
 mod world;
