@@ -4,6 +4,7 @@ mod never;
 mod race;
 mod real;
 mod refuse;
+mod slip;
 mod world;
 
 use world::World;
