@@ -1,6 +1,7 @@
 //! The end of a restore: all is made durable, then looked at again, and only then is
 //! removed what was displaced.
 
+use super::action::Action;
 use super::aside::Aside;
 use super::outcome::Refusal;
 use super::place::{split, stat_in};
@@ -41,6 +42,7 @@ impl<'a> Run<'a> {
         // The tree is as it should be: what cannot be removed now is dealt with by the
         // next call, and is no failure of this one.
         let _ = self.remove_displaced();
+        let _ = self.remove_unused();
         let _ = self.remove_leftovers();
         let _ = self.asides.clear(&self.places);
         self.places.close_again()
@@ -73,6 +75,30 @@ impl<'a> Run<'a> {
                 None => Ok(()),
             }
         })
+    }
+
+    /// Removes what was made aside for what was refused afterwards, with all in it.
+    fn remove_unused(&self) -> Result<()> {
+        if lock(&self.outcome).refused.is_empty() {
+            return Ok(());
+        }
+        for step in self.walk()? {
+            let Step::Change(change) = step? else { continue };
+            let is_new = matches!(self.action(&change), Action::Put | Action::Unshare);
+            let Some(entry) = change.after.as_ref().filter(|_| is_new && self.is_refused(&change.path)) else {
+                continue;
+            };
+            let name = self.asides.name_of(&change.path);
+            for aside in self.asides.all() {
+                if let Some(stat) = stat_in(&aside.dir, &name)?
+                    && !aside.is_left(&name)
+                    && self.look().is(&aside.dir, &name, &stat, entry)?
+                {
+                    self.disk.unlink(&aside.dir, &name)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Deals with what earlier calls left aside and this one had no use for.

@@ -1,8 +1,10 @@
 mod faults;
 mod kinds;
 mod never;
+mod race;
 mod real;
 mod refuse;
+mod slip;
 mod world;
 
 use world::World;
