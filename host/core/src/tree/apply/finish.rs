@@ -85,7 +85,8 @@ impl<'a> Run<'a> {
         for step in self.walk()? {
             let Step::Change(change) = step? else { continue };
             let is_new = matches!(self.action(&change), Action::Put | Action::Unshare);
-            let Some(entry) = change.after.as_ref().filter(|_| is_new && self.is_refused(&change.path)) else {
+            let Some(entry) = change.after.as_ref().filter(|_| is_new && self.is_refused(&change.path))
+            else {
                 continue;
             };
             let name = self.asides.name_of(&change.path);

@@ -25,9 +25,10 @@ impl Hook for Slip {
         let is = |name: &[u8]| name == Path::new(self.name).file_name().unwrap().as_bytes();
         if is(op.name) || op.to.is_some_and(|(_, name)| is(name)) {
             self.seen.lock().unwrap().push(op.kind);
-            let todo = self.deeds.iter().find(|(kind, done, _)| {
-                *kind == op.kind && done.load(Ordering::SeqCst) == 0
-            });
+            let todo = self
+                .deeds
+                .iter()
+                .find(|(kind, done, _)| *kind == op.kind && done.load(Ordering::SeqCst) == 0);
             if let Some((_, done, deed)) = todo {
                 done.store(1, Ordering::SeqCst);
                 deed(&self.path);
@@ -180,17 +181,33 @@ fn a_name_that_is_to_be_made_again() {
 #[test]
 fn a_directory_that_is_to_be_made_again() {
     let gone = |path: &Path| std::fs::remove_dir_all(path).unwrap();
-    let told = slip("d", "dir-link", gone, vec![(OpKind::MakeDir, Box::new(|path: &Path| {
-        std::os::unix::fs::symlink("..", path).unwrap();
-    }))]);
+    let told = slip(
+        "d",
+        "dir-link",
+        gone,
+        vec![(
+            OpKind::MakeDir,
+            Box::new(|path: &Path| {
+                std::os::unix::fs::symlink("..", path).unwrap();
+            }),
+        )],
+    );
     assert!(told.world.path("d").symlink_metadata().unwrap().is_symlink());
     assert_eq!(told.refused()[0].0, "d");
     assert!(!told.world.base.join("f").exists());
 
-    let told = slip("d", "dir-dir", gone, vec![(OpKind::MakeDir, Box::new(|path: &Path| {
-        std::fs::create_dir(path).unwrap();
-        std::fs::write(path.join("f"), "by somebody").unwrap();
-    }))]);
+    let told = slip(
+        "d",
+        "dir-dir",
+        gone,
+        vec![(
+            OpKind::MakeDir,
+            Box::new(|path: &Path| {
+                std::fs::create_dir(path).unwrap();
+                std::fs::write(path.join("f"), "by somebody").unwrap();
+            }),
+        )],
+    );
     assert_eq!((told.read("d/f"), told.read("d/other")), ("by somebody".into(), "one".into()));
     assert_eq!(told.refused()[0].0, "d/f");
 }
