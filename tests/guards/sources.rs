@@ -18,8 +18,9 @@ const UNSAFE: [&str; 4] = [
     "sdk/src/lib.rs",
 ];
 
-/// Who may print: the command line, tools, and the tests' word about a skip.
-const PRINTS: [&str; 4] = ["host/cli/src/", "plugins/build/src/main.rs", "tests/", "host/runtime/examples/"];
+/// Who may print: the command line, tools, measurements, and the tests' word about a skip.
+const PRINTS: [&str; 5] =
+    ["host/cli/src/", "plugins/build/src/main.rs", "tests/", "host/core/examples/", "host/runtime/examples/"];
 
 /// All Rust files beneath `dir`, with their text.
 pub fn rust_files(dir: &Path) -> Vec<(PathBuf, String)> {

@@ -1,3 +1,5 @@
+//! Tests of the door to the disk: what it does, and that it can be made to fail.
+
 use super::*;
 use crate::tree::node::Time;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -40,6 +40,9 @@ pub struct Aside<'a> {
     pub inherits: bool,
 }
 
+/// The device and the mount of a directory: names can be moved within one.
+type FileSystem = (u64, u64);
+
 /// All directories aside of one restore.
 pub struct Asides<'a> {
     disk: &'a Disk,
@@ -47,8 +50,8 @@ pub struct Asides<'a> {
     /// Names one restore's target and setting: their leftovers are told apart.
     scope: String,
     /// The store's, and the file system and mount that it lies on.
-    main: (Arc<Aside<'a>>, (u64, u64)),
-    others: Mutex<Vec<((u64, u64), Arc<Aside<'a>>)>>,
+    main: (Arc<Aside<'a>>, FileSystem),
+    others: Mutex<Vec<(FileSystem, Arc<Aside<'a>>)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

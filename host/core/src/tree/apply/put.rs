@@ -41,6 +41,9 @@ fn too_young(mtime: Time, now: Time) -> bool {
     nanos(now) - nanos(mtime) < tick
 }
 
+/// Where the chosen name of a group of hard links is: its directory, its name, what it is.
+type Base<'a> = (Arc<Place<'a>>, Vec<u8>, Stat);
+
 impl<'a> Run<'a> {
     /// The directory that holds `path`, to change names in it; a refusal when it is not
     /// there any more.
@@ -435,7 +438,7 @@ impl<'a> Run<'a> {
 
     /// The directory, the name and the inode that was chosen for the group of `entry`,
     /// if it is as it should be.
-    fn base(&self, entry: &Entry) -> Result<Option<(Arc<Place<'a>>, Vec<u8>, Stat)>> {
+    fn base(&self, entry: &Entry) -> Result<Option<Base<'a>>> {
         let chosen =
             super::lock(&self.links).chosen(entry).map(|(path, seen)| (path.to_vec(), seen.copied()));
         let Some((path, seen)) = chosen else { return Ok(None) };
