@@ -1,3 +1,5 @@
+//! What nothing refers to goes, and the rest stays whole.
+
 use super::*;
 use crate::store::gc::{Freed, Sweep, plan};
 

@@ -1,3 +1,5 @@
+//! Content of every length goes into blocks and comes back.
+
 use super::*;
 use crate::store::content::{Piece, differing, load, load_range, pieces, store_file};
 

@@ -1,3 +1,5 @@
+//! What was changed on the disk is found, and what is whole stays readable.
+
 use super::*;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 

@@ -1,3 +1,5 @@
+//! A store is made private, and what is no store is told from a newer one.
+
 use super::*;
 use crate::disk::{Counter, OpKind};
 

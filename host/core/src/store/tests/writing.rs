@@ -1,3 +1,5 @@
+//! What was sealed is read by everybody, and equal objects are stored once.
+
 use super::*;
 use crate::disk::Counter;
 

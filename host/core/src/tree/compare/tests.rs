@@ -1,3 +1,5 @@
+//! Differences between two captured directories, in the order of their paths.
+
 use super::*;
 use crate::error::Kind;
 use crate::tree::node::{Node, Time};

@@ -1,3 +1,5 @@
+//! The stat cache knows what it may trust, and survives anything that stands in it.
+
 use super::*;
 use crate::object::{Key, ObjectKind};
 use crate::tree::node::{Entry, EntryTime, Node, Time};

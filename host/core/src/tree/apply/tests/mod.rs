@@ -1,3 +1,5 @@
+//! A restore, on real files: it changes what differs and nothing else.
+
 mod faults;
 mod kinds;
 mod never;
