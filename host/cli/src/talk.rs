@@ -75,6 +75,10 @@ impl Report for Talk {
         self.at(level, format_args!("{target}: {message}"));
     }
 
+    fn moved(&self, root: &std::path::Path) {
+        self.say(format_args!("the project is at {} now", snapback_core::error::show(root)));
+    }
+
     fn found_history(&self, place: &std::path::Path) {
         let place = snapback_core::error::show(place);
         self.say(format_args!("the project's history was missing, and is there again from {place}"));

@@ -28,6 +28,11 @@ pub trait Report: Send + Sync {
         let _ = to;
     }
 
+    /// The project was moved to `root` while a command ran.
+    fn moved(&self, root: &std::path::Path) {
+        let _ = root;
+    }
+
     /// The project's store was gone, in whole or in part, and was made again from what
     /// is kept of it at `place`.
     fn found_history(&self, place: &std::path::Path) {

@@ -19,7 +19,8 @@ use std::path::Path;
 /// The version of the record that this program writes.
 const FORMAT: u32 = 1;
 
-const META: &str = "meta.json";
+/// The name of a snapshot's record in its directory.
+pub(crate) const META: &str = "meta.json";
 const END: &str = "end.json";
 
 /// Why a snapshot was taken.

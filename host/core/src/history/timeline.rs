@@ -1,15 +1,15 @@
 //! The timeline: every step, in the order in which they were taken.
 //!
-//! A file of lines, each a checksum, a space, and a step in JSON; only ever appended
-//! to (retention writes it anew without steps that lost their snapshot). A torn last
-//! line was never committed and is passed over; a damaged line in between is skipped
-//! and counted. Replaying the lines gives two stacks, as in an editor: steps that can
+//! A file of lines, each a checksum, a space, and a step in JSON. It is written anew
+//! with each line more (and by retention without steps that lost their snapshot), so
+//! no other name of the file changes with it. A torn last line is passed over; a damaged
+//! line in between is skipped and counted. Replaying the lines gives two stacks, as in an editor: steps that can
 //! be undone, and steps that can be redone.
 
 use super::id::Id;
 use super::snapshot::SnapshotKind;
 use crate::disk::{Dir, Disk};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -17,6 +17,9 @@ use std::io;
 use std::path::Path;
 
 const FILE: &str = "timeline";
+
+/// Retention keeps it far below this many bytes.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +47,17 @@ pub enum Record {
         /// What was there until then: from now on the state before the step.
         saved: Id,
     },
+}
+
+impl Record {
+    /// The line that takes this one back, when the step that went from `saved` to `to`
+    /// was itself taken back after it had been added.
+    pub fn taken_back(&self, to: &Id, saved: &Id) -> Self {
+        match self {
+            Self::Undid { before, .. } => Self::Redid { before: before.clone(), saved: before.clone() },
+            Self::Redid { .. } | Self::Did { .. } => Self::Undid { before: saved.clone(), saved: to.clone() },
+        }
+    }
 }
 
 /// A step that can be taken back or done again.
@@ -126,21 +140,30 @@ impl Timeline {
         }
     }
 
-    /// Appends `record`, durable afterwards.
+    /// Adds `record`, durable afterwards.
     ///
     /// # Errors
     /// When the disk refuses; the line then counts as never written.
     pub fn append(disk: &Disk, store: &Dir, record: &Record) -> Result<()> {
+        let mut text = match store.read(FILE.as_bytes(), MOST_BYTES) {
+            Err(error) if error.kind() == Kind::NotFound => Vec::new(),
+            other => other?,
+        };
         // A torn line of an earlier crash must not swallow this one.
-        let torn = fs::read(store.path().join(FILE)).is_ok_and(|b| b.last().is_some_and(|&b| b != b'\n'));
-        let mut line = if torn { vec![b'\n'] } else { Vec::new() };
-        line.extend(encode(record));
-        let new = store.stat(FILE.as_bytes())?.is_none();
-        let file = disk.open_or_create(store, FILE.as_bytes(), 0o600)?;
-        let end = file.stat()?.st_size as u64;
-        disk.write_all(&file, end, &line)?;
-        disk.sync_file(&file)?;
-        if new { disk.sync_dir(store) } else { Ok(()) }
+        if text.last().is_some_and(|&b| b != b'\n') {
+            text.push(b'\n');
+        }
+        text.extend(encode(record));
+        // Written anew, not in place: other names of the file (the twin's, a copy's made
+        // of links) must not change with it.
+        disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
+    }
+
+    /// Forgets the steps whose snapshots are not there.
+    pub fn keep(&mut self, exists: impl Fn(&Id) -> bool) {
+        let kept = |step: &Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
+        self.done.retain(&kept);
+        self.undone.retain(&kept);
     }
 
     /// Writes the timeline anew with only the steps whose snapshots `exists`.

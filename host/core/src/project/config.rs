@@ -10,7 +10,7 @@ use super::units;
 use crate::backend::Target;
 use crate::error::{Error, Kind, Result};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -37,6 +37,41 @@ const TREE_KEYS: [(&str, Form); 10] = [
     ("strategy", Form::OneOf(&["auto", "copy", "reflink", "subvolume"])),
     ("times", Form::OneOf(&["now", "stored"])),
 ];
+
+/// Nobody writes more by hand.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The text of the file at `path`; none when there is none. Only a regular file is
+/// read: opening a pipe would wait for a writer, and a device may never end.
+///
+/// # Errors
+/// When it is something else, too large, not UTF-8, or cannot be read.
+pub fn read(path: &Path) -> Result<Option<String>> {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let wrong = |how: &str| {
+        Err(Error::new(Kind::Invalid, format!("{} {how}", crate::error::show(path)))
+            .hint("it is a small text file; move away what is there"))
+    };
+    match std::fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => return wrong("is not a regular file"),
+        Ok(meta) if meta.len() > MOST_BYTES => return wrong("is too large"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return if path.is_symlink() { wrong("is a link to nothing") } else { Ok(None) };
+        }
+        _ => {}
+    }
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(nonblock).open(path);
+    let file = file.map_err(|error| Error::io(error, "could not read", path))?;
+    let mut bytes = Vec::new();
+    let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Error::io(error, "could not read", path))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => wrong("is not UTF-8 text"),
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Form {

@@ -6,7 +6,8 @@ use crate::error::{Error, Kind, Result, show};
 use crate::project::STORE;
 use crate::store::{Lock, Store};
 use std::ops::Deref;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The project, locked for writing. The lock is the kernel's: it goes with the process.
@@ -60,8 +61,24 @@ impl Session {
     }
 }
 
+/// Where the project is now, when it was moved as a whole while `store` was open.
+fn moved(store: &Store, root: &Path) -> Option<PathBuf> {
+    if root.exists() {
+        return None;
+    }
+    let link = format!("/proc/self/fd/{}", store.dir().as_fd().as_raw_fd());
+    let path = std::fs::read_link(link).ok()?;
+    (path.ends_with(STORE) && is_at(store, &path)).then(|| path.parent().map(Path::to_owned))?
+}
+
 /// The store at the project's root, made again from its twin when it is gone, or new.
 fn open(project: &mut Project) -> Result<Arc<Store>> {
+    if let Some(root) = project.store.as_ref().and_then(|store| moved(store, &project.env.root)) {
+        project.env.report.moved(&root);
+        project.env.root = root;
+        // Opened again by its new path, which the open one does not know.
+        project.store = None;
+    }
     let env = &project.env;
     let path = env.root.join(STORE);
     let twin = twin::find(env).filter(|twin| twin::is_missed(twin, &path));

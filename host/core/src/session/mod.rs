@@ -116,7 +116,11 @@ impl Project {
             Some(twin) => Some(twin),
             None => fs::symlink_metadata(&path).is_ok().then_some(path),
         };
-        let store = place.map(|place| Store::open(&place, env.disk.clone())).transpose()?;
+        let store = match place.map(|place| Store::open(&place, env.disk.clone())) {
+            // Never finished: nothing was ever captured, and the next snapshot finishes it.
+            Some(Err(error)) if error.kind() == Kind::NotFound => None,
+            other => other.transpose()?,
+        };
         Ok(Self { env, config: OnceLock::new(), store })
     }
 
@@ -169,12 +173,16 @@ impl Project {
         })
     }
 
-    /// What the timeline says.
+    /// What the timeline says: steps whose snapshots are there.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn timeline(&self) -> Result<Timeline> {
-        self.store().map_or_else(|| Ok(Timeline::default()), |store| Timeline::load(store.path()))
+        let Some(store) = self.store() else { return Ok(Timeline::default()) };
+        let mut timeline = Timeline::load(store.path())?;
+        let ids = self.ids()?;
+        timeline.keep(|id| ids.contains(id));
+        Ok(timeline)
     }
 
     /// The names of all snapshots, newest first.
@@ -226,11 +234,7 @@ fn snapshots(store: &Store) -> PathBuf {
 
 fn read_config(env: &Environment) -> Result<Config> {
     let path = env.root.join(config::FILE);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
-        Err(error) => return Err(Error::io(error, "could not read", &path)),
-    };
+    let Some(text) = config::read(&path)? else { return Ok(Config::default()) };
     let config = Config::parse(&text)?;
     for configured in &config.targets {
         let target = &configured.target;

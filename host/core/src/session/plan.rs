@@ -95,11 +95,19 @@ impl Session {
     /// `NotFound` when there is nothing to undo or redo; whatever keeps the present
     /// state from being captured, or the stored one from being read.
     pub fn plan(&self, ask: &Ask, targets: &[String], paths: &[Bytes]) -> Result<Plan> {
-        let timeline = Timeline::load(self.opened().path())?;
+        let timeline = self.timeline()?;
         let narrowed = !targets.is_empty() || !paths.is_empty();
         let (action, step, to) = match ask {
             Ask::Undo => {
-                let step = timeline.done.last().ok_or_else(|| nothing(&timeline, "undo"))?;
+                // Chosen things come back from where the whole would, whatever else was
+                // chosen before: that does not move the cursor.
+                let mut steps = timeline.done.iter().rev();
+                let step = if narrowed {
+                    steps.find(|step| step.kind != SnapshotKind::PreRestore).or(timeline.done.last())
+                } else {
+                    steps.next()
+                };
+                let step = step.ok_or_else(|| nothing(&timeline, "undo"))?;
                 let action = if narrowed { Action::Restore } else { Action::Undo };
                 (action, Some(step.clone()), self.load(&step.before)?)
             }

@@ -7,6 +7,7 @@
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::Journal;
+use crate::history::timeline::Timeline;
 
 /// A step that was begun and not finished.
 pub type Pending = Journal;
@@ -72,6 +73,11 @@ impl Session {
             not_restored.extend(self.restore_target(&journal, name, to, saved, true)?);
         }
         if *how == Recovery::TakeBack {
+            let timeline = Timeline::load(self.opened().path())?;
+            if timeline.last.as_ref() == Some(&journal.record) {
+                let back = journal.record.taken_back(&journal.to, &journal.saved);
+                Timeline::append(&env.disk, &self.dir, &back)?;
+            }
             Journal::end(&env.disk, &self.dir)?;
         } else {
             self.close(&journal.record)?;

@@ -1,8 +1,8 @@
 //! Keeping the history within bounds: which snapshots go, and giving their space back.
 //!
 //! Never dropped: what an unfinished step needs, what the next undo and redo need, the
-//! newest run, runs that are going on, and pinned snapshots. The order is such that a
-//! crash in between leaves only unreferenced objects: timeline, records, objects.
+//! newest run, runs that are going on, and pinned snapshots. A record goes in one step
+//! (a rename); a crash after that leaves only what the next command removes.
 
 use super::Session;
 use crate::error::{Error, Kind, Result};
@@ -65,7 +65,8 @@ impl Session {
             self.collect(Sweep::Worthwhile)?;
             return Ok(());
         }
-        self.env().disk.write_cache(&self.dir, UNCOLLECTED, uncollected.to_string().as_bytes(), 0o600)
+        self.count_uncollected(uncollected);
+        Ok(())
     }
 
     /// Keeps the history within `bounds` (what they leave open: the user's), and gives
@@ -139,7 +140,7 @@ impl Session {
     }
 
     fn needed(&self, records: &[Snapshot]) -> Result<HashSet<Id>> {
-        let timeline = Timeline::load(self.opened().path())?;
+        let timeline = self.timeline()?;
         let mut needed: HashSet<Id> = timeline.needed().into_iter().cloned().collect();
         if let Some(journal) = Journal::load(self.opened().path())? {
             needed.extend([journal.to, journal.saved]);
@@ -177,17 +178,20 @@ impl Session {
             return Ok(ids);
         }
         let disk = &self.env().disk;
-        let timeline = Timeline::load(self.opened().path())?;
-        let gone: HashSet<&Id> = ids.iter().collect();
-        timeline.prune(disk, &self.dir, |id| !gone.contains(id))?;
         for id in &ids {
             let gone = format!(".gone-{id}");
             disk.rename(&self.snapshots, id.as_str().as_bytes(), &self.snapshots, gone.as_bytes())?;
         }
         disk.sync_dir(&self.snapshots)?;
-        self.sweep()?;
         self.mirror_removal()?;
-        Ok(ids)
+        self.sweep()?;
+        // Steps without their snapshots are passed over anyway: nothing that frees space
+        // may fail because there is none.
+        let left: HashSet<Id> = snapshot::ids(self.snapshots.path())?.into_iter().collect();
+        match Timeline::load(self.opened().path())?.prune(disk, &self.dir, |id| left.contains(id)) {
+            Err(error) if error.kind() == Kind::NoSpace => Ok(ids),
+            done => done.map(|()| ids),
+        }
     }
 
     /// Removes records that were dropped, or never committed, and are still there.
@@ -209,11 +213,17 @@ impl Session {
         std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
+    /// Remembers that number; it only says when collecting is worth it.
+    fn count_uncollected(&self, count: usize) {
+        let text = count.to_string();
+        let _ = self.env().disk.write_cache(&self.dir, UNCOLLECTED, text.as_bytes(), 0o600);
+    }
+
     /// Removes objects that no snapshot needs.
     fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
         let env = self.env();
         let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
-        env.disk.write_cache(&self.dir, UNCOLLECTED, b"0", 0o600)?;
+        self.count_uncollected(0);
         if freed.problems.is_empty() {
             self.mirror_removal()?;
             self.mirror(None);

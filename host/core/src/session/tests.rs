@@ -338,6 +338,119 @@ fn a_crash_between_the_timeline_and_the_journal_adds_the_step_once() {
 }
 
 #[test]
+fn a_step_that_is_taken_back_late_leaves_the_history_as_it_was() {
+    // Killed after the line was added and before the journal was removed.
+    for ask in [Ask::Undo, Ask::Redo, Ask::Restore(Id::parse("20260102-030405-0000").unwrap())] {
+        let world = World::new();
+        world.set("start");
+        let first = world.run("after A");
+        world.run("after B");
+        world.go(&Ask::Undo).unwrap();
+        let before = (world.state(), world.open().unwrap().timeline().unwrap());
+        let ask = if let Ask::Restore(_) = ask { Ask::Restore(first) } else { ask };
+        let outcome = world.go(&ask).unwrap();
+        let session = world.session();
+        let journal = Journal {
+            format: Journal::FORMAT,
+            to: outcome.restored_to,
+            saved: outcome.saved_as,
+            targets: vec!["tree".into()],
+            only: Vec::new(),
+            record: session.timeline().unwrap().last.unwrap(),
+        };
+        journal.begin(&session.env().disk, &session.dir).unwrap();
+        drop(session);
+        world.open().unwrap().lock_unrecovered().unwrap().end_pending(&Recovery::TakeBack).unwrap();
+        let after = (world.state(), world.open().unwrap().timeline().unwrap());
+        assert_eq!(before.0, after.0, "{ask:?}");
+        let next = |t: &Timeline| t.done.last().map(|step| step.kind);
+        assert_eq!(next(&before.1), next(&after.1), "{ask:?}");
+        world.go(&Ask::Undo).unwrap();
+        assert_eq!(world.state(), "start", "{ask:?}");
+        world.go(&Ask::Redo).unwrap();
+        assert_eq!(world.state(), "after A", "{ask:?}");
+    }
+}
+
+#[test]
+fn a_store_that_was_never_finished_is_finished() {
+    let world = World::new();
+    world.set("start");
+    for unfinished in [&[][..], &["packs"], &["packs", "tmp", "snapshots"]] {
+        let _ = fs::remove_dir_all(world.root.join(".snapback"));
+        let _ = fs::remove_dir_all(world.temp.path().join("state"));
+        fs::create_dir(world.root.join(".snapback")).unwrap();
+        for sub in unfinished {
+            fs::create_dir(world.root.join(".snapback").join(sub)).unwrap();
+        }
+        assert!(world.open().unwrap().list().unwrap().0.is_empty());
+        world.run("after");
+        world.go(&Ask::Undo).unwrap();
+        assert_eq!(world.state(), "start");
+    }
+}
+
+#[test]
+fn chosen_things_come_back_one_after_another() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    world.set("start");
+    world.run("after");
+    *world.fakes.1.state.lock().unwrap() = "other, changed".into();
+    for (name, changed) in [("tree", 1), ("other", 1)] {
+        let session = world.session();
+        let plan = session.plan(&Ask::Undo, &[name.to_owned()], &[]).unwrap();
+        assert_eq!(plan.changes.len(), changed, "{name}");
+        session.execute(plan, false).unwrap();
+    }
+    assert_eq!((world.state().as_str(), world.fakes.1.state.lock().unwrap().as_str()), ("start", ""));
+}
+
+#[test]
+fn a_project_that_a_run_moves_keeps_its_history() {
+    let mut world = World::new();
+    world.set("start");
+    let session = world.session();
+    let id = session
+        .take(Request {
+            kind: SnapshotKind::Run,
+            message: None,
+            command: None,
+            pinned: false,
+            selection: Selection::default(),
+        })
+        .unwrap()
+        .snapshot
+        .id;
+    let project = session.unlock();
+    world.set("after");
+    let moved = world.temp.path().join("moved");
+    fs::rename(&world.root, &moved).unwrap();
+    let session = project.lock().unwrap();
+    assert_eq!(session.root(), moved);
+    session.end_run(&id, 0).unwrap();
+    drop(session);
+    assert!(!world.root.exists(), "nothing is made where the project was");
+    world.root = moved;
+    assert_eq!(world.open().unwrap().list().unwrap().0[0].state, State::Ended);
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+}
+
+#[test]
+fn what_is_no_file_is_no_configuration() {
+    let world = World::new();
+    let path = world.root.join("snapback.toml");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    assert!(world.open().unwrap().config().unwrap_err().to_string().ends_with("is not a regular file"));
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("nowhere", &path).unwrap();
+    assert!(world.open().unwrap().config().unwrap_err().to_string().ends_with("is a link to nothing"));
+    fs::remove_file(&path).unwrap();
+    assert!(world.open().unwrap().config().is_ok());
+}
+
+#[test]
 fn old_snapshots_go_and_what_undo_needs_stays() {
     let mut world = World::new();
     world.user.retention.keep = 3;

@@ -13,6 +13,7 @@ use super::{Environment, Project, Session};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
+use crate::history::snapshot::META;
 use crate::project::registry::{Registry, ensure};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -46,7 +47,8 @@ fn place(env: &Environment, id: &str) -> Option<PathBuf> {
 /// Whether the store at `path` lacks something that its twin has.
 pub(super) fn is_missed(twin: &Path, path: &Path) -> bool {
     let names = |dir: &Path| -> Option<HashSet<_>> {
-        Some(std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name()).collect())
+        let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
+        Some(names.filter(|name| !name.as_bytes().starts_with(b".")).collect())
     };
     let whole = |sub: &str| match (names(&twin.join(sub)), names(&path.join(sub))) {
         (Some(theirs), Some(ours)) => theirs.is_subset(&ours),
@@ -106,11 +108,16 @@ impl Session {
                     env.disk.unlink(&theirs, name)?;
                     continue;
                 }
-                let dir = theirs.child(name)?;
+                // In one step, so that a half removed record is never brought back.
+                let gone = if is_id(name) { [b".gone-", &name[..]].concat() } else { name.clone() };
+                if is_id(name) {
+                    env.disk.rename(&theirs, name, &theirs, &gone)?;
+                }
+                let dir = theirs.child(&gone)?;
                 for file in dir.names()? {
                     env.disk.unlink(&dir, &file)?;
                 }
-                env.disk.rmdir(&theirs, name)?;
+                env.disk.rmdir(&theirs, &gone)?;
             }
         }
         Ok(())
@@ -155,6 +162,9 @@ impl Filling<'_> {
                 continue;
             }
             let source = from.child(name)?;
+            if source.stat(META.as_bytes())?.is_none() {
+                continue;
+            }
             if have.contains(name) {
                 self.missing(&source, &to.child(name)?)?;
                 continue;
