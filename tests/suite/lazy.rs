@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Syncs of one `run` in a project whose store is there already.
-const SYNCS_OF_A_RUN: usize = 6;
+const SYNCS_OF_A_RUN: usize = 7;
 /// As many more when there was something new to store: the pack, and its directory.
 const SYNCS_OF_A_PACK: usize = 2;
 
