@@ -126,3 +126,17 @@ fn several_trees_are_one_step() {
     s.ok(["undo", "--target", "data"]);
     assert_eq!((s.read("code/f"), s.read("data/f")), ("A\n".into(), "0".into()));
 }
+
+#[test]
+fn the_readme_shows_a_file_that_is_taken() {
+    let readme = include_str!("../../README.md");
+    let text =
+        readme.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it has one");
+    let s = sandbox();
+    s.write("snapback.toml", text);
+    s.write("data/f", "0");
+    s.write("f", "0");
+    s.run("echo A > data/f; echo A > f");
+    s.ok(["undo"]);
+    assert_eq!((s.read("f"), s.read("data/f")), ("0".into(), "0".into()));
+}

@@ -150,6 +150,24 @@ fn a_file_that_grows_while_it_is_read_is_whole_or_marked() {
 }
 
 #[test]
+fn a_database_is_covered_without_any_configuration() {
+    if !snapback_tests::have("python3") {
+        return;
+    }
+    let s = sandbox();
+    let sql = |text: &str| {
+        format!(
+            "python3 -c \"import sqlite3; c = sqlite3.connect('app.db'); print(c.execute('{text}').fetchall()); c.commit()\""
+        )
+    };
+    s.sh(&sql("create table t(a)"));
+    s.sh(&sql("insert into t values (1)"));
+    s.run(&format!("{}; {}", sql("delete from t"), sql("drop table t")));
+    s.ok(["undo"]);
+    assert_eq!(s.sh(&sql("select a from t")), "[(1,)]\n");
+}
+
+#[test]
 fn all_writers_are_seen() {
     each_user(|s| {
         s.write("f", "0");

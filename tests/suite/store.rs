@@ -122,3 +122,41 @@ fn verify_reads_all_and_names_what_is_damaged() {
     verify.exits(1);
     assert!((verify.out() + &verify.err()).contains(&id), "the snapshot concerned is named\n{verify}");
 }
+
+#[test]
+fn the_run_removes_the_history_or_the_whole_project() {
+    each_user(|s| {
+        let project = s.project();
+        let removals = [
+            "rm -rf .snapback; echo A > f",
+            "rm -rf \"$PWD\"",
+            "rm -rf \"$PWD\"; mkdir \"$PWD\"; echo A > \"$PWD/f\"",
+        ];
+        for remove in removals {
+            s.sh("echo 0 > f; mkdir -p d; echo 1 > d/g");
+            let before = Record::take(&project);
+            s.run(remove);
+            let from = s.home();
+            let undo = |words: &[&str]| s.finish(s.program().current_dir(&from).args(words));
+            let done = undo(&["-C", "project", "undo"]);
+            done.exits(0).says("history");
+            let now = Record::take(&project);
+            assert_back(&before, &Record::default(), &now);
+            assert!(s.has(".snapback/format"), "the history is in its place again");
+            s.ok(["verify"]);
+            s.ok(["list"]);
+        }
+    });
+}
+
+#[test]
+fn git_clean_does_not_take_the_history() {
+    if !snapback_tests::have("git") {
+        return;
+    }
+    let s = sandbox();
+    s.sh("git init -q .; echo 0 > f; echo .env > .gitignore; echo key > .env");
+    s.run("git clean -qfdx; ls -A > ../left");
+    s.ok(["undo"]);
+    assert_eq!((s.read("f"), s.read(".env")), ("0\n".into(), "key\n".into()));
+}
