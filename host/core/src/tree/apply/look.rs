@@ -36,6 +36,10 @@ pub const MADE_SINCE: &str = "it was made after the state before the restore was
 /// It was changed after the capture.
 pub const CHANGED_SINCE: &str = "it was changed after the state before the restore was recorded";
 
+/// How often a file with several names is looked at again before it counts as changed:
+/// as many threads as a machine has may be moving names of it, each a few times.
+const MOVED_TIMES: usize = 64;
+
 /// Compares what is on the disk with what is stored.
 pub struct Look<'a> {
     /// Where stored objects are read from.
@@ -84,16 +88,8 @@ impl Look<'_> {
                     Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid) => return Ok(false),
                     Err(e) => return Err(e),
                 };
-                let same = |now: rustix::io::Result<Stat>| {
-                    let now = now.map_err(|e| Error::io(e, "could not look at", dir.join(name)))?;
-                    Ok::<bool, Error>(
-                        now.id() == stat.id() && now.ctime == stat.ctime && now.size == stat.size,
-                    )
-                };
-                same(Stat::of_open(&file))?
-                    && content_is(self.source, &file, content, *size)
-                        .map_err(|e| e.context(crate::error::show(&dir.join(name))))?
-                    && same(Stat::of_open(&file))?
+                self.holds(&file, stat, content, *size)
+                    .map_err(|e| e.context(crate::error::show(&dir.join(name))))?
             }
             Node::Symlink(to) => match dir.read_link(name) {
                 Ok(now) => now == *to,
@@ -104,6 +100,33 @@ impl Look<'_> {
             Node::CharDevice(major, minor) | Node::BlockDevice(major, minor) => stat.rdev == (*major, *minor),
             Node::Dir(_) | Node::Fifo | Node::Socket => true,
         })
+    }
+
+    /// Whether the content of `file`, seen as `stat`, is `content`, and nobody changed it
+    /// while it was read. A file with several names is looked at again when it changed:
+    /// this restore itself may be moving another of them, and that shows in its ctime.
+    fn holds(&self, file: &File, stat: &Stat, content: &Key, size: u64) -> Result<bool> {
+        let look = || Stat::of_open(file).map_err(|e| Error::io(e, "could not look", "again"));
+        let mut seen = *stat;
+        for _ in 0..if stat.nlink > 1 { MOVED_TIMES } else { 1 } {
+            let now = look()?;
+            if (now.id(), now.size) != (stat.id(), stat.size) {
+                return Ok(false);
+            }
+            if now.ctime != seen.ctime {
+                seen = now;
+                continue;
+            }
+            if !content_is(self.source, file, content, size)? {
+                return Ok(false);
+            }
+            let after = look()?;
+            if (after.ctime, after.size) == (seen.ctime, seen.size) {
+                return Ok(true);
+            }
+            seen = after;
+        }
+        Ok(false)
     }
 
     /// Whether each attribute is one that one of `sides` has, or one that a restore
