@@ -86,9 +86,9 @@ impl Look<'_> {
                 };
                 let same = |now: rustix::io::Result<Stat>| {
                     let now = now.map_err(|e| Error::io(e, "could not look at", dir.join(name)))?;
-                    Ok::<bool, Error>(
-                        now.id() == stat.id() && now.ctime == stat.ctime && now.size == stat.size,
-                    )
+                    let same = now.id() == stat.id() && (now.size, now.mtime) == (stat.size, stat.mtime);
+                    // Another name of it may just be moved aside, which changes `ctime` too.
+                    Ok::<bool, Error>(same && (now.ctime == stat.ctime || now.nlink > 1))
                 };
                 same(Stat::of_open(&file))?
                     && content_is(self.source, &file, content, *size)

@@ -1,5 +1,6 @@
 mod faults;
 mod kinds;
+mod model;
 mod never;
 mod race;
 mod real;
