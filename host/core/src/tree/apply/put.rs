@@ -369,7 +369,14 @@ impl<'a> Run<'a> {
             return Ok(false);
         }
         let mtime = mtime.or(self.options.stored_times.then_some(change.after_time));
-        self.attributes().settle(on, &now, &on.xattrs(), entry, mtime, &change.path)
+        let touched = self.attributes().settle(on, &now, &on.xattrs(), entry, mtime, &change.path)?;
+        if touched && super::lock(&self.displaced_names).contains_key(&now.id()) {
+            // Other names of this inode were displaced: that it changed is our own doing.
+            let now = on.stat(&change.path)?;
+            let mut displaced = super::lock(&self.displaced);
+            displaced.iter_mut().filter(|old| old.stat.id() == now.id()).for_each(|old| old.stat = now);
+        }
+        Ok(touched)
     }
 
     /// Removes what was made aside and is not needed.

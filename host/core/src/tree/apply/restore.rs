@@ -255,17 +255,17 @@ impl<'a> Run<'a> {
             Step::Change(change) if self.action(&change) == Action::MakeDir => self.make_dir(&change),
             _ => Ok(()),
         })?;
-        self.each(
-            |_, action| matches!(action, Action::Put | Action::Settle),
-            |change| match self.action(change) {
-                Action::Put => self.put(change),
-                _ => self.settle(change),
-            },
-        )?;
+        self.each(|_, action| action == Action::Put, |change| self.put(change))?;
+        // Names of one inode are never worked on at the same time: each would see the
+        // other's doing as somebody's.
+        let alone =
+            |change: &Change| [&change.before, &change.after].into_iter().flatten().all(|e| e.link.is_none());
+        self.each(|change, action| action == Action::Settle && alone(change), |change| self.settle(change))?;
         self.in_order(|step| match step {
             Step::Change(change) => match self.action(&change) {
                 Action::Link => self.link(&change),
                 Action::Unshare => self.unshare(&change),
+                Action::Settle if !alone(&change) => self.settle(&change),
                 _ => Ok(()),
             },
             _ => Ok(()),

@@ -2,6 +2,7 @@
 
 mod faults;
 mod kinds;
+mod model;
 mod never;
 mod race;
 mod real;
