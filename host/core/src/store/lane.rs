@@ -176,6 +176,14 @@ impl<'a> Lane<'a> {
         self.writer.contains(key)
     }
 
+    /// Ends the lane with what it gathered where everybody can read it: another lane may
+    /// go on with what a lane that was only dropped had gathered, and keep it for a while.
+    pub fn publish(mut self) -> Result<()> {
+        let writer = self.writer;
+        self.gather().cut_all(writer)?;
+        writer.check()
+    }
+
     /// Hands what is gathered to the writer, and says whether the writer is still
     /// good. A lane that is dropped hands it over as well.
     pub fn flush(self) -> Result<()> {

@@ -174,3 +174,20 @@ fn directories_have_frames_of_their_own() {
     let others = table.frames.iter().filter(|frame| frame.objects[0].0.kind() != ObjectKind::Blob);
     assert_eq!(others.count(), 1, "a hundred kilobytes are one frame");
 }
+
+#[test]
+fn what_was_published_is_read_while_others_go_on() {
+    let scratch = Scratch::new("published");
+    let store = scratch.store();
+    let writer = store.writer().unwrap();
+    let mut lane = writer.lane();
+    let key = lane.put(ObjectKind::Root, b"looked at next").unwrap();
+    lane.publish().unwrap();
+    // This one goes on with what the other had gathered.
+    let mut other = writer.lane();
+    let later = other.put(ObjectKind::Tree, b"not yet").unwrap();
+    assert_eq!(writer.read(&key).unwrap(), b"looked at next");
+    assert_eq!(writer.read(&later).unwrap_err().kind(), Kind::Busy);
+    other.flush().unwrap();
+    assert_eq!(writer.read(&later).unwrap(), b"not yet");
+}

@@ -98,7 +98,10 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     let done = capture.run();
     call.report.end();
     let (root, update) = done?;
-    let key = capture.writer.lane().put(ObjectKind::Root, &root.encode())?;
+    let mut lane = capture.writer.lane();
+    let key = lane.put(ObjectKind::Root, &root.encode())?;
+    // Other targets may still be captured, but this one is looked at next.
+    lane.publish()?;
     for item in root.left_out.iter().filter(|item| item.why.is_hole()) {
         let reason = match item.why {
             Why::Unreadable => item.detail.clone(),
