@@ -124,10 +124,7 @@ impl<'a> Run<'a> {
     }
 
     fn left_over(&self, aside: &Arc<Aside<'a>>, name: &[u8], change: &Change) -> Result<()> {
-        if self.left_aside(aside, name, change)? {
-            self.disk.unlink(&aside.dir, name)?;
-        }
-        Ok(())
+        self.left_aside(aside, name, change, false).map(drop)
     }
 
     /// What belongs to a restore of other trees: removed if it is stored, else saved.

@@ -15,7 +15,7 @@ use super::outcome::Refusal;
 use super::place::{Place, split, stat_in};
 use crate::error::{Error, Kind, Result};
 use crate::tree::compare::Change;
-use crate::tree::node::{Entry, Node, Time};
+use crate::tree::node::{Entry, Node, Time, Xattr};
 use crate::tree::scan::Stat;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -68,8 +68,14 @@ impl<'a> Run<'a> {
     }
 
     /// Deals with what an earlier restore left aside for `change`. True when it is what
-    /// is to be put in place, whole.
-    pub(super) fn left_aside(&self, aside: &Arc<Aside<'a>>, name: &[u8], change: &Change) -> Result<bool> {
+    /// is to be put in place, whole; unless it is not `wanted`, it stays then.
+    pub(super) fn left_aside(
+        &self,
+        aside: &Arc<Aside<'a>>,
+        name: &[u8],
+        change: &Change,
+        wanted: bool,
+    ) -> Result<bool> {
         let part = unfinished(name);
         if aside.is_left(&part) {
             self.disk.unlink(&aside.dir, &part)?;
@@ -86,18 +92,26 @@ impl<'a> Run<'a> {
             Some(entry) if !stat.is_dir() => self.look().is(&aside.dir, name, &stat, entry),
             _ => Ok(false),
         };
-        if is(change.after.as_ref())? {
+        let is_after = is(change.after.as_ref())?;
+        if is_after && wanted {
             aside.dealt_with(name);
-            if let (Some(after), Some(held)) = (&change.after, aside.dir.hold(name)?) {
-                // The original on its way back keeps its time; a copy made earlier is as new as now.
-                let original = stat.mtime == change.after_time || self.options.stored_times;
-                let mtime = if original { change.after_time } else { super::now() };
-                let on = On::Held(&held);
-                self.attributes().settle(on, &stat, &on.xattrs(), after, Some(mtime), &change.path)?;
+            let (Some(after), Some(held)) = (&change.after, aside.dir.hold(name)?) else { return Ok(false) };
+            let on = On::Held(&held);
+            // The original on its way back keeps its time; a copy made earlier is as new as now.
+            let original = stat.mtime == change.after_time || self.options.stored_times;
+            if original && has_attributes(&stat, &on.xattrs(), after) && stat.mtime == change.after_time {
+                return Ok(true);
             }
+            if stat.nlink > 1 {
+                // What is set on it would be set on its other names as well.
+                self.disk.unlink(&aside.dir, name)?;
+                return Ok(false);
+            }
+            let mtime = if original { change.after_time } else { super::now() };
+            self.attributes().settle(on, &stat, &on.xattrs(), after, Some(mtime), &change.path)?;
             return Ok(true);
         }
-        if is(change.before.as_ref())? || self.is_beginning(aside, name, &stat, change)? {
+        if is_after || is(change.before.as_ref())? || self.is_beginning(aside, name, &stat, change)? {
             self.disk.unlink(&aside.dir, name)?;
             aside.dealt_with(name);
             return Ok(false);
@@ -124,7 +138,7 @@ impl<'a> Run<'a> {
     pub(super) fn stage(&self, change: &Change) -> Result<bool> {
         let (Some(entry), Some(aside)) = (&change.after, self.aside(change)?) else { return Ok(false) };
         let name = self.asides.name_of(&change.path);
-        if self.left_aside(&aside, &name, change)? {
+        if self.left_aside(&aside, &name, change, true)? {
             return Ok(true);
         }
         self.make(&aside, &Draft { path: &change.path, name: &name, entry, mtime: change.after_time })
@@ -139,7 +153,22 @@ impl<'a> Run<'a> {
         for _ in 0..3 {
             let last = split(&change.path).1;
             let stat = place.stat_of(last)?;
-            match self.look().at(&place, last, stat.as_ref(), change)? {
+            let mut found = self.look().at(&place, last, stat.as_ref(), change)?;
+            let right;
+            let mut change = change;
+            if let (Found::Stored, Some(stat), Some(after)) = (found, &stat, &change.after)
+                && stat.nlink > 1
+                && !place
+                    .dir
+                    .hold(last)?
+                    .is_some_and(|held| has_attributes(stat, &On::Held(&held).xattrs(), after))
+            {
+                // What is set on it would be set on its other names as well: it is displaced
+                // like what is not right.
+                right = Change { before: change.after.clone(), ..change.clone() };
+                (found, change) = (Found::Current, &right);
+            }
+            match found {
                 Found::Stored => {
                     self.drop_staged(&aside, &name)?;
                     return self.settle_found(&place, change, stat.as_ref(), None).map(drop);
@@ -303,7 +332,7 @@ impl<'a> Run<'a> {
         let stat = place.stat_of(last)?;
         match (self.look().at(&place, last, stat.as_ref(), change)?, stat) {
             (Found::Current, Some(stat)) => {
-                self.left_aside(&aside, &name, change)?;
+                self.left_aside(&aside, &name, change, false)?;
                 match self.disk.rename(&place.dir, last, &aside.dir, &name) {
                     Err(e) if e.kind() == Kind::NotFound => return Ok(()),
                     done => done?,
@@ -322,7 +351,7 @@ impl<'a> Run<'a> {
                 self.refuse(Refusal::new(&change.path, why));
                 Ok(())
             }
-            _ => self.left_aside(&aside, &name, change).map(drop),
+            _ => self.left_aside(&aside, &name, change, false).map(drop),
         }
     }
 
@@ -412,7 +441,7 @@ impl<'a> Run<'a> {
             self.refuse(Refusal::new(&change.path, why));
             return Ok(());
         }
-        self.left_aside(&aside, &name, change)?;
+        self.left_aside(&aside, &name, change, false)?;
         self.drop_staged(&aside, &name)?;
         self.disk.link(&base.0.dir, &base.1, &aside.dir, &name)?;
         if stat_in(&aside.dir, &name)?.is_none_or(|now| now.id() != base.2.id()) {
@@ -487,6 +516,12 @@ impl<'a> Run<'a> {
         }
         self.settle(change)
     }
+}
+
+/// Whether what is as in `stat`, with `xattrs`, has the attributes of `entry`, times aside.
+fn has_attributes(stat: &Stat, xattrs: &[Xattr], entry: &Entry) -> bool {
+    let mode = matches!(entry.node, Node::Symlink(_)) || stat.permissions() == entry.mode;
+    mode && (stat.uid, stat.gid) == (entry.uid, entry.gid) && xattrs == entry.xattrs
 }
 
 /// Whether `now` is the inode that was `before`, moved to another name but else not
