@@ -59,7 +59,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 /// The directory `name` of `dir`, made when it is not there.
@@ -127,6 +128,11 @@ impl<'a> Asides<'a> {
             Stat::of_open(&main.dir).map_err(|e| Error::io(e, "could not look at", main.dir.path()))?;
         let main = (Arc::new(main), (stat.dev, stat.mount));
         Ok(Self { disk, store, scope, main, others: Mutex::default() })
+    }
+
+    /// Whether what lies in or beneath `home` is put aside in the store.
+    pub fn is_main(&self, home: &Place<'_>) -> bool {
+        home.volume() == self.main.1
     }
 
     /// The name aside of the entry at `path`.

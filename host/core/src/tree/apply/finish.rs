@@ -27,8 +27,27 @@ impl<'a> Run<'a> {
         Ok(!same_content && self.look().is(&place.dir, last, &stat, after)?)
     }
 
+    /// Looks for what earlier calls left in the tree itself, once.
+    pub(super) fn notice(&self) {
+        self.noticed.call_once(|| {
+            let Ok(walk) = self.walk() else { return };
+            for step in walk {
+                if let Ok(Step::Leave(change)) = step
+                    && change.becomes_dir()
+                    && let Ok(Some(place)) = self.places.open(&change.path)
+                {
+                    // What cannot be opened now is told when it is needed.
+                    let _ = self.asides.notice(&place);
+                }
+            }
+        });
+    }
+
     /// Whether earlier calls left something aside.
     pub(super) fn has_leftovers(&self) -> bool {
+        if !self.asides.is_main(self.places.root()) {
+            self.notice();
+        }
         self.asides.all().iter().any(|aside| !aside.left().is_empty())
     }
 

@@ -53,7 +53,7 @@ use crate::tree::node::Time;
 use crate::tree::root::Root;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 /// Changes that are worked on at once by all threads.
 const BATCH: usize = 1024;
@@ -80,6 +80,8 @@ pub(super) struct Run<'a> {
     left: RwLock<HashSet<Vec<u8>>>,
     /// Directories that this call made.
     made: Mutex<HashSet<Vec<u8>>>,
+    /// What earlier calls left in the tree itself was looked for.
+    noticed: Once,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

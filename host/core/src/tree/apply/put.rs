@@ -58,7 +58,11 @@ impl<'a> Run<'a> {
     /// Where what `change` is about is put aside.
     pub(super) fn aside(&self, change: &Change) -> Result<Option<Arc<Aside<'a>>>> {
         match self.places.enter_to_write(&change.path[..change.common])? {
-            Some(home) => self.asides.of(&home, self.places.root()).map(Some),
+            Some(home) if self.asides.is_main(&home) => self.asides.of(&home, &home).map(Some),
+            Some(home) => {
+                self.notice();
+                self.asides.of(&home, self.places.root()).map(Some)
+            }
             None => {
                 let reason = "the directory that holds it is not the one that was recorded";
                 self.refuse(Refusal::new(&change.path, reason));
@@ -149,7 +153,6 @@ impl<'a> Run<'a> {
         let Some(aside) = self.aside(change)? else { return Ok(()) };
         let name = self.asides.name_of(&change.path);
         let Some(place) = self.parent(&change.path)? else { return self.drop_staged(&aside, &name) };
-        // A second time only when the entry vanished or appeared in between.
         for _ in 0..3 {
             let last = split(&change.path).1;
             let stat = place.stat_of(last)?;
@@ -177,23 +180,24 @@ impl<'a> Run<'a> {
                     self.refuse(Refusal::new(&change.path, why));
                     return self.drop_staged(&aside, &name);
                 }
-                Found::Missing | Found::Current if stat_in(&aside.dir, &name)?.is_none() => {
-                    if !self.stage(change)? {
-                        return Ok(());
-                    }
-                }
-                Found::Missing => {
-                    if self.bring_in(&aside, &name, &place, last)? {
+                Found::Missing => match self.bring_in(&aside, &name, &place, last) {
+                    Ok(true) => {
                         self.count(change);
                         return Ok(());
                     }
-                }
+                    Err(e) if e.kind() != Kind::NotFound => return Err(e),
+                    _ => {}
+                },
                 Found::Current => {
                     let Some(stat) = stat else { continue };
                     if self.exchange(&aside, &name, &place, change, &stat)? {
                         return Ok(());
                     }
                 }
+            }
+            // Something appeared or vanished; or it was thought to be in place already.
+            if stat_in(&aside.dir, &name)?.is_none() && !self.stage(change)? {
+                return Ok(());
             }
         }
         self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
@@ -232,7 +236,6 @@ impl<'a> Run<'a> {
         stat: &Stat,
     ) -> Result<bool> {
         let last = split(&change.path).1;
-        let ours = stat_in(&aside.dir, name)?;
         match self.disk.exchange(&aside.dir, name, &place.dir, last) {
             Ok(()) => {}
             Err(e) if e.kind() == Kind::NotFound => return Ok(false),
@@ -257,8 +260,11 @@ impl<'a> Run<'a> {
             }
             Err(e) => return Err(e),
         }
-        let back = stat_in(&aside.dir, name)?;
-        if back.is_some_and(|back| ours.is_some_and(|ours| unmoved(&ours, &back))) {
+        let ours = match (stat_in(&aside.dir, name)?, &change.after) {
+            (Some(back), Some(after)) => self.look().is(&aside.dir, name, &back, after)?,
+            _ => false,
+        };
+        if ours {
             self.disk.unlink(&aside.dir, name)?;
             return Ok(true);
         }

@@ -4,7 +4,7 @@
 use super::action::{Action, removes, removes_dir};
 use super::aside::Asides;
 use super::outcome::{Outcome, Refusal};
-use super::place::Places;
+use super::place::{Places, split};
 use super::rights::Rights;
 use super::{Run, lock};
 use crate::backend::Cancel;
@@ -16,6 +16,7 @@ use crate::tree::compare::{Change, Only, Step};
 use crate::tree::plan::Plan;
 use crate::tree::root::Root;
 use crate::tree::statcache::StatCache;
+use std::sync::Once;
 
 /// Paths that an error about refusals shows.
 const SHOWN: usize = 5;
@@ -196,6 +197,7 @@ impl<'a> Run<'a> {
             outcome: Default::default(),
             left: Default::default(),
             made: Default::default(),
+            noticed: Once::new(),
         };
         plan.refusals.drain(..).for_each(|refusal| run.refuse(refusal));
         lock(&run.outcome).notes.append(&mut plan.notes);
@@ -212,31 +214,18 @@ impl<'a> Run<'a> {
     }
 
     fn go(&self, plan: &Plan) -> Result<(), Failed> {
-        self.notice().and_then(|()| self.prepare()).map_err(Failed::Before)?;
+        self.prepare().map_err(Failed::Before)?;
         self.act(plan).and_then(|()| self.complete()).map_err(Failed::Within)
-    }
-
-    /// Looks for what earlier calls left in the tree.
-    fn notice(&self) -> Result<()> {
-        for step in self.walk()? {
-            if let Step::Leave(change) = step?
-                && change.becomes_dir()
-                && let Ok(Some(place)) = self.places.open(&change.path)
-            {
-                self.asides.notice(&place)?;
-            }
-        }
-        Ok(())
     }
 
     /// Makes everything new aside.
     fn prepare(&self) -> Result<()> {
-        let wanted = |change: &Change, action| {
-            let _ = change;
-            matches!(action, Action::Put | Action::Unshare)
-        };
+        // What lies in a directory that is to be made is there only if a call was cut short.
+        let resumes = self.has_leftovers();
+        let wanted = |_: &Change, action| matches!(action, Action::Put | Action::Unshare);
         self.each(wanted, |change| {
-            if !self.is_there(change)? {
+            let may_be_there = resumes || change.common == split(&change.path).0.len();
+            if !(may_be_there && self.is_there(change)?) {
                 self.stage(change)?;
             }
             Ok(())

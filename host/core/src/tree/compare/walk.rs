@@ -165,12 +165,20 @@ impl<'a> Walk<'a> {
         let Some((tree, times)) = inside else {
             return Ok(Vec::new().into_iter().peekable());
         };
-        let entries = decode_tree(&self.source.read(&tree)?)?;
+        let mut entries = Vec::new();
+        self.source.view(&tree, &mut |bytes| {
+            entries = decode_tree(bytes)?;
+            Ok(())
+        })?;
         let mut items: Vec<Item> =
             entries.into_iter().map(|entry| Item { entry, time: Time::default(), inside: None }).collect();
         if self.times {
             let key = times.ok_or_else(|| unfit(&self.path))?;
-            let times = decode_times(&self.source.read(&key)?)?;
+            let mut times = Vec::new();
+            self.source.view(&key, &mut |bytes| {
+                times = decode_times(bytes)?;
+                Ok(())
+            })?;
             if times.len() != items.len() {
                 return Err(unfit(&self.path));
             }
