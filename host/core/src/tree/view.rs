@@ -173,3 +173,56 @@ pub(crate) fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
     path.extend_from_slice(name);
     path
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::sample::{Objects, dir, file, link, sample_root};
+
+    fn paths(view: &View<'_>, from: &Seen) -> Vec<String> {
+        view.walk(from).map(|seen| String::from_utf8_lossy(&seen.unwrap().path).into_owned()).collect()
+    }
+
+    #[test]
+    fn a_path_is_found_by_names_and_never_through_a_link() {
+        let objects = Objects::default();
+        let inside = vec![dir("d", vec![file("x", "one"), link("up", "..")]), file("f", "two")];
+        let view = View::new(&objects, sample_root(&objects, inside));
+        let word = |path: &str| view.find(path.as_bytes()).unwrap().map(|seen| seen.entry.node.word());
+        assert_eq!(word(""), Some("directory"));
+        assert_eq!(word("./d//x"), Some("file"));
+        assert_eq!(word("d/up"), Some("symbolic link"));
+        for path in ["d/up/f", "d/..", "/d", "d/x/y", "nothing", "../d"] {
+            assert_eq!(word(path), None, "{path}");
+        }
+        assert_eq!(paths(&view, &view.top()), ["d", "d/up", "d/x", "f"]);
+        assert_eq!(paths(&view, &view.find(b"d").unwrap().unwrap()), ["d/up", "d/x"]);
+        assert_eq!(paths(&view, &view.find(b"f").unwrap().unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn content_is_read_and_only_a_file_has_any() {
+        let objects = Objects::default();
+        let view = View::new(&objects, sample_root(&objects, vec![file("f", "two"), link("l", "f")]));
+        let mut read = Vec::new();
+        let mut sink = |bytes: &[u8]| {
+            read.extend_from_slice(bytes);
+            Ok(())
+        };
+        view.content(&view.find(b"f").unwrap().unwrap().entry, &mut sink).unwrap();
+        let error = view.content(&view.find(b"l").unwrap().unwrap().entry, &mut sink).unwrap_err();
+        assert_eq!((read.as_slice(), error.kind()), (&b"two"[..], Kind::Invalid));
+    }
+
+    #[test]
+    fn a_damaged_tree_ends_a_walk_with_an_error() {
+        let objects = Objects::default();
+        let root = sample_root(&objects, vec![dir("d", vec![file("x", "one")]), file("f", "two")]);
+        let view = View::new(&objects, root);
+        let Node::Dir(tree) = view.find(b"d").unwrap().unwrap().entry.node else { panic!() };
+        objects.forget(&tree);
+        let seen: Vec<bool> = view.walk(&view.top()).map(|seen| seen.is_ok()).collect();
+        assert_eq!(seen, [true, false]);
+        assert!(view.find(b"d/x").is_err() && view.find(b"f").unwrap().is_some());
+    }
+}

@@ -110,6 +110,11 @@ pub struct Attributes<'a> {
     pub note: &'a dyn Note,
 }
 
+/// Whether the system gives this attribute by itself: labels of security modules.
+fn is_systems(name: &[u8]) -> bool {
+    name.starts_with(b"security.") && name != b"security.capability"
+}
+
 /// What is permitted is given; a refusal of the system says that this is not.
 fn permitted(done: Result<()>) -> Result<bool> {
     const NOT_GIVEN: [rustix::io::Errno; 4] = {
@@ -230,7 +235,8 @@ impl Attributes<'_> {
             return Ok(false);
         }
         let named = |name: &[u8]| crate::error::show_bytes(name);
-        for (name, _) in have.iter().filter(|(name, _)| !entry.xattrs.iter().any(|(n, _)| n == name)) {
+        let unwanted = |(name, _): &&Xattr| !is_systems(name) && !entry.xattrs.iter().any(|(n, _)| n == name);
+        for (name, _) in have.iter().filter(unwanted) {
             match on.remove_xattr(self.disk, name) {
                 Err(e) if e.os_error() == Some(rustix::io::Errno::NODATA.raw_os_error()) => {}
                 done if permitted(done.clone())? => {}

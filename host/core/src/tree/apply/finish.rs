@@ -85,7 +85,8 @@ impl<'a> Run<'a> {
         let files = displaced.iter().filter(|old| old.stat.is_file()).map(|old| old.stat.id()).collect();
         let open = super::writers::of(&files);
         displaced.par_iter().try_for_each(|old| {
-            let Displaced { aside, name, path, stat } = old;
+            let Displaced { aside, path, stat } = old;
+            let name = &self.asides.name_of(path);
             match stat_in(&aside.dir, name)? {
                 Some(now) if quiet(stat, &now) && !open.contains(&now.id()) => {
                     self.disk.unlink(&aside.dir, name)

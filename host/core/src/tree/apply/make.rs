@@ -92,6 +92,9 @@ impl Run<'_> {
         }
         content::load(self.source, key, size, &mut |at, piece| {
             self.cancel.check()?;
+            if !sparse {
+                self.report.advance(piece.length());
+            }
             match piece {
                 Piece::Bytes(bytes) if !sparse => self.disk.write_all(file, at, bytes),
                 Piece::Bytes(bytes) => {

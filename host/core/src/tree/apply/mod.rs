@@ -159,7 +159,6 @@ impl<'a> Run<'a> {
             self.cancel.check()?;
             let todo = batch.par_iter().filter(|change| !self.is_refused(&change.path));
             todo.try_for_each(&act)?;
-            self.report.advance(batch.len() as u64);
             batch.clear();
             Ok(())
         };

@@ -23,8 +23,7 @@ use std::sync::Arc;
 /// A displaced entry, as it was when it was compared.
 pub(super) struct Displaced<'a> {
     pub(super) aside: Arc<Aside<'a>>,
-    pub(super) name: Vec<u8>,
-    pub(super) path: Vec<u8>,
+    pub(super) path: Box<[u8]>,
     pub(super) stat: Stat,
 }
 
@@ -321,8 +320,8 @@ impl<'a> Run<'a> {
             if now.nlink > 1 {
                 *super::lock(&self.displaced_names).entry(now.id()).or_default() += 1;
             }
-            let displaced =
-                Displaced { aside: aside.clone(), name: name.to_vec(), path: change.path.clone(), stat: now };
+            let path = change.path.clone().into_boxed_slice();
+            let displaced = Displaced { aside: aside.clone(), path, stat: now };
             super::lock(&self.displaced).push(displaced);
         }
         Ok(good)

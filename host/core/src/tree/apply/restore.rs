@@ -78,7 +78,7 @@ pub fn run(request: &Request<'_>) -> Result<Outcome> {
     if plan.is_empty() && !run.has_leftovers() {
         return Ok(run.outcome());
     }
-    request.report.begin("restoring", Some(plan.steps()), "items");
+    request.report.begin("restoring", Some(plan.bytes), "bytes");
     let done = run.go(&plan);
     request.report.end();
     match done {
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
             made: Default::default(),
             noticed: Once::new(),
         };
-        plan.refusals.drain(..).for_each(|refusal| run.refuse(refusal));
+        plan.refusals.drain(..).chain(plan.left.drain(..)).for_each(|refusal| run.refuse(refusal));
         lock(&run.outcome).notes.append(&mut plan.notes);
         Ok(run)
     }

@@ -51,12 +51,14 @@ impl<'a> Check<'a> {
         {
             self.owner(change, entry, plan);
         }
+        if let Ok(Some(home)) = self.places.open(&change.path[..change.common]) {
+            self.room(change, action, &home);
+        }
         let parent = split(&change.path).0;
         // A directory that is not there yet will be ours.
         let Ok(Some(place)) = self.places.open(parent) else {
             return Ok(!moves || self.unreachable(change, parent, plan));
         };
-        self.room(change, action, &place);
         if moves && !self.dir(change, &place, plan)? {
             return Ok(false);
         }
@@ -123,7 +125,7 @@ impl<'a> Check<'a> {
     fn why_not(&self, place: &Place) -> Option<Refusal> {
         let shown = show(place.dir.path());
         let refuse = |reason: String, hint: String| Some(Refusal::new(&place.path, reason).hint(hint));
-        if let Some((word, flag)) = fixed(place, b"") {
+        if let Some((word, flag)) = fixed(attributes(place, b"")) {
             let reason = format!("the directory {shown} is {word}");
             return refuse(reason, format!("sudo chattr -{flag} {shown}"));
         }
@@ -148,12 +150,19 @@ impl<'a> Check<'a> {
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
             return Ok(true);
         };
-        if let Some((word, flag)) = fixed(place, name)
+        let attributes = attributes(place, name);
+        if let Some((word, flag)) = fixed(attributes)
             && !self.is_done(change, place)?
         {
             plan.refusals.push(
                 Refusal::new(&change.path, format!("it is {word}"))
                     .hint(format!("sudo chattr -{flag} {shown}")),
+            );
+            return Ok(false);
+        }
+        if moves && !name.is_empty() && attributes.contains(StatxAttributes::MOUNT_ROOT) {
+            plan.refusals.push(
+                Refusal::new(&change.path, "something is mounted on it").hint(format!("sudo umount {shown}")),
             );
             return Ok(false);
         }
@@ -231,15 +240,21 @@ impl<'a> Check<'a> {
     }
 }
 
-/// The attribute of an entry (or of the directory itself) that keeps it from being
-/// changed, in words and as `chattr` has it.
-fn fixed(place: &Place<'_>, name: &[u8]) -> Option<(&'static str, char)> {
+/// What `statx` says about the attributes of an entry, or of the directory itself.
+fn attributes(place: &Place<'_>, name: &[u8]) -> StatxAttributes {
     let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW };
-    let stat = rustix::fs::statx(&place.dir, name, flags, StatxFlags::MODE).ok()?;
-    let has = |flag| (stat.stx_attributes & stat.stx_attributes_mask).contains(flag);
-    if has(StatxAttributes::IMMUTABLE) {
+    let flags = flags | AtFlags::NO_AUTOMOUNT;
+    match rustix::fs::statx(&place.dir, name, flags, StatxFlags::MODE) {
+        Ok(stat) => stat.stx_attributes & stat.stx_attributes_mask,
+        Err(_) => StatxAttributes::empty(),
+    }
+}
+
+/// The attribute that keeps an entry from being changed, in words and as `chattr` has it.
+fn fixed(attributes: StatxAttributes) -> Option<(&'static str, char)> {
+    if attributes.contains(StatxAttributes::IMMUTABLE) {
         Some(("immutable", 'i'))
-    } else if has(StatxAttributes::APPEND) {
+    } else if attributes.contains(StatxAttributes::APPEND) {
         Some(("append-only", 'a'))
     } else {
         None

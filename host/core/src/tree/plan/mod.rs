@@ -28,6 +28,9 @@ pub struct Plan {
     pub bytes: u64,
     /// What is known to be impossible.
     pub refusals: Vec<Refusal>,
+    /// What will be left as it is, with all in it, since it cannot be done without losing
+    /// something.
+    pub left: Vec<Refusal>,
     /// What will come back only in part, or is left alone since only one side has it.
     pub notes: Vec<Refusal>,
     /// Selected paths that neither side has.
@@ -102,6 +105,17 @@ impl Plan {
                 walk.skip_inside();
                 continue;
             }
+            if change.was_dir()
+                && change.after.is_some()
+                && !change.becomes_dir()
+                && let Some(inside) = first_inside(&before.left_out, &change.path)
+            {
+                let (shown, why) = (crate::error::show_bytes(&inside.path), inside.why.word());
+                let reason = format!("it is a directory now, and {shown} in it was not recorded: {why}");
+                self.left.push(Refusal::new(&change.path, reason));
+                walk.skip_inside();
+                continue;
+            }
             self.count(&change);
             self.links.note(&change);
             if let Some(check) = &mut check
@@ -165,6 +179,12 @@ impl Plan {
     pub fn steps(&self) -> u64 {
         self.added + self.modified + self.deleted + self.touched
     }
+}
+
+/// The first of what was left out that lies in the directory at `path`.
+fn first_inside<'a>(left_out: &'a [LeftOut], path: &[u8]) -> Option<&'a LeftOut> {
+    let is_inside = |item: &&LeftOut| item.path.starts_with(path) && item.path.get(path.len()) == Some(&b'/');
+    left_out.iter().find(is_inside)
 }
 
 fn view<'a>(request: &Request<'a>, root: &crate::tree::root::Root) -> crate::tree::view::View<'a> {

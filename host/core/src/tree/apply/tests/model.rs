@@ -33,6 +33,10 @@ impl Dice {
         let names = ["a", "b", "c.d", "\u{e9}", "x y"];
         let mut path = world.tree.clone();
         for _ in 0..=self.roll(3) {
+            // Never through a link: it may lead anywhere.
+            if path.symlink_metadata().is_ok_and(|stat| stat.is_symlink()) {
+                break;
+            }
             path.push(names[self.roll(5) as usize]);
         }
         path
@@ -75,7 +79,7 @@ fn deed(world: &World, dice: &mut Dice) {
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             }
         }
-        8 => drop(symlink(["a", "../b", "/etc", "."][dice.roll(4) as usize], &path)),
+        8 => drop(symlink(["a", "../b", "/nonexistent", "."][dice.roll(4) as usize], &path)),
         9 | 10 => {
             if other.symlink_metadata().is_ok_and(|stat| stat.is_file()) {
                 let _ = std::fs::hard_link(&other, &path);

@@ -183,6 +183,75 @@ fn no_room_is_found_before_anything_is_touched() {
     assert!(!world.path("f").exists());
 }
 
+#[test]
+fn what_something_is_mounted_on_is_named() {
+    let world = World::new("mounted");
+    world.write("f", "one");
+    let stored = world.record();
+    world.write("f", "two");
+    let current = world.record();
+    world.write("over", "mounted");
+    let mount = std::process::Command::new("mount")
+        .arg("--bind")
+        .args([world.path("over"), world.path("f")])
+        .stderr(std::process::Stdio::null())
+        .status();
+    if !mount.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let done = world.restore(&stored, &current);
+    let read = world.read("f");
+    assert!(std::process::Command::new("umount").arg(world.path("f")).status().unwrap().success());
+    assert!(done.unwrap_err().message().contains("mounted on it"));
+    assert_eq!((read, world.read("f")), (b"mounted".to_vec(), b"two".to_vec()));
+}
+
+#[test]
+fn a_directory_that_holds_what_was_not_recorded_does_not_give_way() {
+    let world = World::new("gives-way");
+    world.write("was-file", "one");
+    world.write("other", "one");
+    let options = [("ignore", "node_modules/")];
+    let stored = world.capture(&options, None);
+    std::fs::remove_file(world.path("was-file")).unwrap();
+    world.write("was-file/index.js", "two");
+    world.write("was-file/node_modules/m.js", "installed");
+    world.write("other", "two");
+    // A capture that does not know what is to come back.
+    let current = world.capture(&options, None);
+    let (_, told) = world.put_back(&options, &stored, &current, &[]).unwrap();
+    assert_eq!(world.read("other"), b"one");
+    assert_eq!(world.read("was-file/index.js"), b"two");
+    assert_eq!(world.read("was-file/node_modules/m.js"), b"installed");
+    assert!(told.len() == 1 && told[0].0 == "was-file" && told[0].1.contains("node_modules"), "{told:?}");
+}
+
+#[test]
+fn stopping_takes_back_what_was_done() {
+    /// Asks for a stop before the first operation of a kind.
+    struct Stop(OpKind, crate::backend::Cancel);
+    impl Hook for Stop {
+        fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
+            if op.kind == self.0 {
+                self.1.cancel();
+            }
+            Ok(())
+        }
+    }
+    for kind in [OpKind::Write, OpKind::Rename, OpKind::MakeDir, OpKind::Exchange, OpKind::RemoveDir] {
+        let world = World::new(&format!("stop-{kind:?}"));
+        super::sample(&world);
+        let stored = world.record();
+        super::spoil(&world);
+        let (spoilt, current) = (world.state(), world.record());
+        let hook = Arc::new(Stop(kind, world.cancel()));
+        let error = world.restore_with(&stored, &current, &[], Some(hook)).unwrap_err();
+        assert_eq!(error.kind(), Kind::Cancelled, "{error}");
+        assert_eq!(world.state().what(), spoilt.what(), "{kind:?}");
+        assert_eq!(world.leftovers(), [""; 0], "{kind:?}");
+    }
+}
+
 /// A file system that can neither exchange nor rename without replacing.
 struct Plain;
 

@@ -98,6 +98,11 @@ impl World {
         std::fs::read(self.path(path)).unwrap()
     }
 
+    /// What stops a restore.
+    pub fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
     /// Sets a mode.
     pub fn chmod(&self, path: &str, mode: u32) {
         std::fs::set_permissions(self.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
