@@ -140,3 +140,16 @@ fn the_readme_shows_a_file_that_is_taken() {
     s.ok(["undo"]);
     assert_eq!((s.read("f"), s.read("data/f")), ("0".into(), "0".into()));
 }
+
+#[test]
+fn a_pipe_where_the_configuration_was_hangs_nothing() {
+    let s = sandbox();
+    s.write("a", "1");
+    s.run("mkfifo snapback.toml; echo 2 > a");
+    s.ok(["status"]);
+    s.ok(["undo"]);
+    assert_eq!(s.read("a"), "1");
+    assert!(!s.has("snapback.toml"));
+    s.sh("mkfifo snapback.toml");
+    s.snapback(["run", "--", "true"]).fails(125, &["is not a regular file"]);
+}

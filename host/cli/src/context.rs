@@ -113,13 +113,10 @@ impl Context {
     /// The user's own settings.
     fn user(&self) -> Result<User> {
         let path = self.places.config.join("config.toml");
-        match fs::read_to_string(&path) {
-            Ok(text) => User::parse(&text)
+        match config::read(&path)? {
+            Some(text) => User::parse(&text)
                 .map_err(|error| error.context(format_args!("in {}", show(&self.places.config)))),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Ok(User::default())
-            }
-            Err(error) => Err(Error::io(error, "could not read", &path)),
+            None => Ok(User::default()),
         }
     }
 
@@ -163,6 +160,6 @@ impl Context {
 /// The directory with components that the project asks for. A snapback.toml that is
 /// wrong says so when the project is opened.
 fn plugins_of(root: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(root.join(config::FILE)).ok()?;
+    let text = config::read(&root.join(config::FILE)).ok()??;
     Some(root.join(Config::parse(&text).ok()?.plugins?))
 }

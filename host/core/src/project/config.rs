@@ -47,7 +47,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// # Errors
 /// When it is something else, too large, not UTF-8, or cannot be read.
 pub fn read(path: &Path) -> Result<Option<String>> {
-    use std::io::Read;
+    use std::io::{ErrorKind, Read};
     use std::os::unix::fs::OpenOptionsExt;
     let wrong = |how: &str| {
         Err(Error::new(Kind::Invalid, format!("{} {how}", crate::error::show(path)))
@@ -56,7 +56,7 @@ pub fn read(path: &Path) -> Result<Option<String>> {
     match std::fs::metadata(path) {
         Ok(meta) if !meta.is_file() => return wrong("is not a regular file"),
         Ok(meta) if meta.len() > MOST_BYTES => return wrong("is too large"),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return if path.is_symlink() { wrong("is a link to nothing") } else { Ok(None) };
         }
         _ => {}
