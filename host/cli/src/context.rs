@@ -20,8 +20,6 @@ use snapback_core::project::user::User;
 use snapback_core::session::{Environment, Project};
 use snapback_core::text::Bytes;
 use snapback_runtime::{Registry, Setup};
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
