@@ -314,8 +314,11 @@ impl<'a> Run<'a> {
     fn displaced(&self, aside: &Arc<Aside<'a>>, name: &[u8], change: &Change, stat: &Stat) -> Result<bool> {
         let Some(now) = stat_in(&aside.dir, name)? else { return Ok(false) };
         let Some(before) = &change.before else { return Ok(false) };
-        let good = unmoved(stat, &now)
-            && (!too_young(stat.mtime, now.ctime) || self.look().is(&aside.dir, name, &now, before)?);
+        // Some file systems give a file another identity when it is moved (an overlay
+        // that copies it up): the content decides then.
+        let good = same_but_for_inode(stat, &now)
+            && ((stat.id() == now.id() && !too_young(stat.mtime, now.ctime))
+                || self.look().is(&aside.dir, name, &now, before)?);
         if good {
             if now.nlink > 1 {
                 *super::lock(&self.displaced_names).entry(now.id()).or_default() += 1;
@@ -532,7 +535,10 @@ fn has_attributes(stat: &Stat, xattrs: &[Xattr], entry: &Entry) -> bool {
 /// Whether `now` is the inode that was `before`, moved to another name but else not
 /// touched. Moving changes `ctime`.
 fn unmoved(before: &Stat, now: &Stat) -> bool {
-    before.id() == now.id()
-        && (before.mode, before.uid, before.gid) == (now.mode, now.uid, now.gid)
+    before.id() == now.id() && same_but_for_inode(before, now)
+}
+
+fn same_but_for_inode(before: &Stat, now: &Stat) -> bool {
+    (before.mode, before.uid, before.gid) == (now.mode, now.uid, now.gid)
         && (before.size, before.mtime) == (now.size, now.mtime)
 }
