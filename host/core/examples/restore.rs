@@ -51,7 +51,10 @@ fn main() -> Result<()> {
         let again = take(&temp, &store, Some(first))?;
         let root = |key: &Key| snapback_core::tree::view::read_root(&*store, key);
         assert!(root(&again)?.same_state(&root(&first)?), "it is as it was");
-        let (_, cpu, wall) = timed(|| Ok(copy(&tree, &temp.join("copy"))))?;
+        let (_, cpu, wall) = timed(|| {
+            copy(&tree, &temp.join("copy"));
+            Ok(())
+        })?;
         println!("         cp -a of the whole: wall {wall:.0} ms (cpu {cpu:.0} ms here)");
         std::fs::remove_dir_all(temp.join("copy")).expect("it was just made");
     }
