@@ -229,7 +229,10 @@ impl<'a> Run<'a> {
                 self.stage(change)?;
             }
             Ok(())
-        })
+        })?;
+        // What stands aside is durable before it takes a name in the tree: else a power
+        // cut could leave an empty file where the old one was.
+        self.asides.all().iter().try_for_each(|aside| self.disk.sync_filesystem(&aside.dir))
     }
 
     fn act(&self, plan: &Plan) -> Result<()> {
