@@ -1,6 +1,6 @@
 //! A session: the project with its store's lock held.
 
-use super::{Project, twin};
+use super::{Environment, Project, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
 use crate::project::STORE;
@@ -37,6 +37,12 @@ impl Session {
             if is_at(&store, &project.env.root.join(STORE)) {
                 break (store, lock);
             }
+        };
+        // Only now: before, another command may have been dropping what seemed to be missed.
+        let store = match bring_back_missed(&project.env)? {
+            // The open one may hold directories that were removed.
+            true => Store::open(&project.env.root.join(STORE), project.env.disk.clone())?,
+            false => store,
         };
         identify(&project, &store)?;
         let dir = store.dir().try_clone()?;
@@ -81,14 +87,14 @@ fn open(project: &mut Project) -> Result<Arc<Store>> {
     }
     let env = &project.env;
     let path = env.root.join(STORE);
-    let twin = twin::find(env).filter(|twin| twin::is_missed(twin, &path));
-    match (project.store.take(), twin) {
-        (Some(store), None) if is_at(&store, &path) => return Ok(store),
-        (_, None) => {}
-        (_, Some(twin)) => {
-            twin::bring_back(env, &twin, &path)?;
-            env.report.found_history(&twin);
-        }
+    if let Some(store) = project.store.take()
+        && is_at(&store, &path)
+    {
+        return Ok(store);
+    }
+    // Where no store stands there is no lock to wait for.
+    if !path.join("format").exists() {
+        bring_back_missed(env)?;
     }
     Store::open_or_create(&path, env.disk.clone()).map_err(|error| match error.kind() {
         Kind::Denied => {
@@ -98,6 +104,16 @@ fn open(project: &mut Project) -> Result<Arc<Store>> {
         }
         _ => error,
     })
+}
+
+/// Gives the store at the project's root what it lacks and its twin has; whether there
+/// was anything.
+fn bring_back_missed(env: &Environment) -> Result<bool> {
+    let path = env.root.join(STORE);
+    let Some(twin) = twin::find(env).filter(|twin| twin::is_missed(twin, &path)) else { return Ok(false) };
+    twin::bring_back(env, &twin, &path)?;
+    env.report.found_history(&twin);
+    Ok(true)
 }
 
 /// Whether `store` is what stands at `path` now.
