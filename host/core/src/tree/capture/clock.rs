@@ -28,9 +28,11 @@ impl Clock {
     /// what is captured.
     pub fn now(store: &Store, device: u64) -> Result<Self> {
         let dir = cache_dir(store)?;
-        store.disk().write_cache(&dir, TICK, b"", 0o600)?;
-        let open = dir.open_file(TICK)?;
-        let stat = Stat::of_open(&open);
+        // Written in place: captures side by side may do so at the same moment, and each
+        // sees a time at which its own walk had not begun.
+        let open = store.disk().open_or_create(&dir, TICK, 0o600)?;
+        store.disk().write_all(&open, 0, b"\n")?;
+        let stat = Stat::of_open(open.file());
         let stat = stat.map_err(|e| crate::error::Error::io(e, "could not look at", dir.join(TICK)))?;
         let same = stat.dev == device && stat.mtime.nsec != 0;
         Ok(Self { start: nanoseconds(stat.mtime), margin: if same { FINE } else { COARSE } })
@@ -53,7 +55,9 @@ fn nanoseconds(time: Time) -> i128 {
 /// The directory for caches in `store`, made if it is not there.
 pub(super) fn cache_dir(store: &Store) -> Result<Dir> {
     if store.dir().stat(CACHE)?.is_none() {
-        store.disk().mkdir(store.dir(), CACHE, 0o700)?;
+        // Another capture may have made it in the meantime: opening tells.
+        let made = store.disk().mkdir(store.dir(), CACHE, 0o700);
+        return store.dir().child(CACHE).map_err(|error| made.err().unwrap_or(error));
     }
     store.dir().child(CACHE)
 }
