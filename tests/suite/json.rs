@@ -142,3 +142,26 @@ fn an_error_leaves_standard_output_empty() {
     s.snapback(["undo", "--json"]).fails(1, &["no snapshots"]);
     s.snapback(["show", "zzzz", "--json"]).fails(1, &[]);
 }
+
+#[test]
+fn what_was_edited_after_the_run_is_told_apart() {
+    let s = sandbox();
+    s.write("by-run", "0");
+    s.write("by-both", "0");
+    s.write("by-hand", "0");
+    s.run("echo A > by-run; echo A > by-both; touch made");
+    s.write("by-both", "edited");
+    s.write("by-hand", "edited");
+    let of = |report: &Value| -> Vec<String> {
+        let changes = report["changes"].as_array().unwrap().iter();
+        changes.map(|c| format!("{} {}", c["path"].as_str().unwrap(), c["by"].as_str().unwrap())).collect()
+    };
+    let told = ["by-both later", "by-hand later", "by-run run", "made run"];
+    assert_eq!(of(&s.ok(["diff", "--json"]).json()), told);
+    assert_eq!(of(&s.ok(["undo", "--path", "by-hand", "-n", "--json"]).json()), ["by-hand later"]);
+    s.ok(["diff"]).prints("M by-hand (changed after the run)\nM by-run\n");
+    assert_eq!(of(&s.ok(["undo", "--json"]).json()), told);
+    // Between two snapshots there is no present to tell apart.
+    let between = s.ok(["diff", &newest(&s), "@1", "--json"]).json();
+    assert!(between["changes"].as_array().unwrap().iter().all(|c| c["by"].is_null()));
+}

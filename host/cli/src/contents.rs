@@ -86,18 +86,9 @@ pub fn find(source: &dyn Source, root: &Root, path: &[u8]) -> Result<Option<Entr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::error::Error;
     use snapback_core::object::Key;
     use snapback_core::tree::node::{Time, encode_tree};
     use std::collections::HashMap;
-
-    struct Objects(HashMap<Key, Vec<u8>>);
-
-    impl Source for Objects {
-        fn read(&self, key: &Key) -> Result<Vec<u8>> {
-            self.0.get(key).cloned().ok_or_else(|| Error::corrupt("missing"))
-        }
-    }
 
     fn entry(name: &[u8], node: Node) -> Entry {
         Entry { name: name.to_vec(), mode: 0o755, uid: 0, gid: 0, xattrs: vec![], link: None, node }
@@ -136,7 +127,6 @@ mod tests {
             files: 0,
             bytes: 0,
         };
-        let objects = Objects(objects);
         let found = |path: &[u8]| find(&objects, &root, path).unwrap().map(|entry| entry.name);
         assert_eq!(found(b"d/\xfe"), Some(b"\xfe".to_vec()));
         assert_eq!(found(b""), Some(vec![]));

@@ -41,6 +41,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         (None, Some(present)) => (&*present.source, &present.targets),
         (None, None) => unreachable!("one of the two is there"),
     };
+    let apart = to.is_none().then(|| project.apart(&from));
     let to = to.as_ref().map(|to| &to.id);
     let mut found = Found {
         out: &mut context.out,
@@ -53,8 +54,10 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(&c.target))).collect();
     found.begin(&from, to)?;
     let mut any = false;
-    differences(source, &from.targets, after, &mut |change| {
+    differences(source, &from.targets, after, &mut |mut change| {
         if is_wanted(&change, &bases, &paths) {
+            let now = change.after.as_ref();
+            change.by = apart.as_ref().and_then(|apart| apart.by(&change.target, &change.path, now));
             any = true;
             found.one(&change)?;
         }
@@ -161,7 +164,7 @@ impl Found<'_> {
             ChangeKind::Deleted => Tone::Deleted,
         };
         let letter = self.terminal.paint(tone, letter(change.kind));
-        self.out.line(&format!("{letter} {}", plan::place(change)))
+        self.out.line(&format!("{letter} {}{}", plan::place(change), plan::when(change)))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -190,6 +193,7 @@ mod tests {
             path: path.as_bytes().to_vec(),
             before: None,
             after: None,
+            by: None,
         };
         let bases = [("tree", Vec::new()), ("code", b"src".to_vec())];
         let paths = [Bytes(b"src".to_vec())];

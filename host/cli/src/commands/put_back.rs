@@ -109,10 +109,11 @@ fn agree(context: &Context, plan: &Plan) -> Result<()> {
             None => Err(Error::new(Kind::Busy, why).hint("wait until it has ended, or say `--yes`")),
         };
     }
-    if plan.edits.is_empty() {
+    let edits = plan.edits().count();
+    if edits == 0 {
         return Ok(());
     }
-    let edits = count(plan.edits.len() as u64, "path");
+    let edits = count(edits as u64, "path");
     let question = format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept");
     // Where nobody can be asked, it was said, and it is kept.
     if context.confirm(&question) == Some(false) { no() } else { Ok(()) }

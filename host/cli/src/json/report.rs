@@ -3,7 +3,7 @@
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
 use serde::{Serialize, Serializer};
-use snapback_core::session::{Difference, Freed, NotRestored};
+use snapback_core::session::{By, Difference, Freed, NotRestored};
 use snapback_core::text::Bytes;
 
 /// One difference, as `diff` and `undo` have it.
@@ -11,6 +11,7 @@ pub struct Change {
     target: String,
     kind: &'static str,
     path: Bytes,
+    by: Option<&'static str>,
 }
 
 impl From<&Difference> for Change {
@@ -19,6 +20,7 @@ impl From<&Difference> for Change {
             target: difference.target.clone(),
             kind: difference.kind.word(),
             path: Bytes(difference.path.clone()),
+            by: difference.by.map(By::word),
         }
     }
 }
@@ -31,8 +33,10 @@ impl Serialize for Change {
             kind: &'static str,
             #[serde(flatten)]
             path: Named<'a, 1>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            by: Option<&'static str>,
         }
-        Form { target: &self.target, kind: self.kind, path: path(&self.path) }.serialize(s)
+        Form { target: &self.target, kind: self.kind, path: path(&self.path), by: self.by }.serialize(s)
     }
 }
 
@@ -121,7 +125,7 @@ mod tests {
 
     fn change(path: &[u8]) -> Difference {
         let (target, path) = ("tree".to_owned(), path.to_vec());
-        Difference { target, kind: ChangeKind::Added, path, before: None, after: None }
+        Difference { target, kind: ChangeKind::Added, path, before: None, after: None, by: None }
     }
 
     #[test]

@@ -190,18 +190,9 @@ fn painted(sign: &str, line: &[u8], tone: Option<Tone>, terminal: &Terminal) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::error::Error;
     use snapback_core::object::{Key, ObjectKind};
     use snapback_core::tree::compare::ChangeKind;
     use std::collections::HashMap;
-
-    struct Objects(HashMap<Key, Vec<u8>>);
-
-    impl Source for Objects {
-        fn read(&self, key: &Key) -> Result<Vec<u8>> {
-            self.0.get(key).cloned().ok_or_else(|| Error::corrupt("missing"))
-        }
-    }
 
     const PLAIN: Terminal = Terminal { width: None, colour_out: false, err: false };
 
@@ -216,13 +207,15 @@ mod tests {
 
     fn patch(before: Option<(Entry, &[u8])>, after: Option<(Entry, &[u8])>, terminal: &Terminal) -> Vec<u8> {
         let contents = [&before, &after].into_iter().flatten();
-        let objects = Objects(contents.map(|(_, b)| (Key::of(ObjectKind::Blob, b), b.to_vec())).collect());
+        let objects: HashMap<_, _> =
+            contents.map(|(_, b)| (Key::of(ObjectKind::Blob, b), b.to_vec())).collect();
         let change = Difference {
             target: "tree".into(),
             kind: ChangeKind::Modified,
             path: b"d/f".to_vec(),
             before: before.map(|(entry, _)| entry),
             after: after.map(|(entry, _)| entry),
+            by: None,
         };
         let mut written = Vec::new();
         write(&change, &objects, terminal, &mut |bytes| {

@@ -4,7 +4,7 @@ use super::words::{Counts, about, age, command_line, letter};
 use snapback_core::error::{show, show_bytes};
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::project::config::TREE;
-use snapback_core::session::{Action, Difference, NotRestored, Plan};
+use snapback_core::session::{Action, By, Difference, NotRestored, Plan};
 use snapback_core::tree::node::{Entry, Node};
 use std::path::Path;
 
@@ -26,11 +26,8 @@ pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
         if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do(plan.action) };
     let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
     // Edits after the run come first: they are what nobody expects to be undone.
-    let edits = plan.edits.iter().filter_map(|&at| plan.changes.get(at));
-    let others = plan.changes.iter().enumerate().filter(|(at, _)| plan.edits.binary_search(at).is_err());
-    let edits = edits.map(|change| format!("{} (changed after the run)", path_line(change)));
-    let all = edits.chain(others.map(|(_, change)| path_line(change)));
-    let mut rest: Vec<String> = all.take(SHOWN).collect();
+    let others = plan.changes.iter().filter(|change| change.by != Some(By::Later));
+    let mut rest: Vec<String> = plan.edits().chain(others).take(SHOWN).map(path_line).collect();
     if plan.changes.len() > SHOWN {
         rest.push(format!("... and {} more", super::words::grouped((plan.changes.len() - SHOWN) as u64)));
     }
@@ -50,7 +47,12 @@ fn headline(plan: &Plan, now: i64) -> String {
 
 /// One change as a line: a letter for what happens to the path, seen from the present.
 pub fn path_line(change: &Difference) -> String {
-    format!("{} {}", letter(change.kind), place(change))
+    format!("{} {}{}", letter(change.kind), place(change), when(change))
+}
+
+/// What is said of a change that no run made.
+pub fn when(change: &Difference) -> &'static str {
+    if change.by == Some(By::Later) { " (changed after the run)" } else { "" }
 }
 
 /// Where a change is: the path, with the target before it unless that is the tree.
@@ -132,7 +134,7 @@ mod tests {
     }
 
     fn change(kind: ChangeKind, path: &str, before: Option<Entry>, after: Option<Entry>) -> Difference {
-        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), before, after }
+        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), before, after, by: None }
     }
 
     #[test]

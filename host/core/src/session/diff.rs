@@ -1,8 +1,9 @@
 //! What differs between two states, target by target.
 
-use super::Project;
+use super::{Project, snapshots};
 use crate::error::Result;
-use crate::history::snapshot::{Captured, Snapshot};
+use crate::history::changes::Changes;
+use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::object::ObjectKind;
 use crate::store::{Source, Writer};
 use crate::tree::compare::{self, ChangeKind, Only};
@@ -23,6 +24,39 @@ pub struct Difference {
     pub before: Option<Entry>,
     /// The entry after, where it is one of a tree.
     pub after: Option<Entry>,
+    /// Who made it, where that is known.
+    pub by: Option<By>,
+}
+
+/// Who made a change to what a run was started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The run, or something else while it was going on.
+    Run,
+    /// Somebody, after the run had ended.
+    Later,
+}
+
+impl By {
+    /// The word for it in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Later => "later",
+        }
+    }
+}
+
+/// Tells the changes of a run from those made after it had ended.
+pub struct Apart(Option<Changes>);
+
+impl Apart {
+    /// Who made a change between the snapshot before the run and the present, which has
+    /// `now` at `path` of `target`. None when it is not known.
+    pub fn by(&self, target: &str, path: &[u8], now: Option<&Entry>) -> Option<By> {
+        let left = self.0.as_ref()?;
+        Some(if left.explain(target, path, now) { By::Run } else { By::Later })
+    }
 }
 
 /// The present state of a snapshot's targets: captured, and gone with this value.
@@ -34,6 +68,13 @@ pub struct Present {
 }
 
 impl Project {
+    /// For changes since `start`, which knows nothing when that is not the snapshot
+    /// before a run, or the end of the run was not recorded.
+    pub fn apart(&self, start: &Snapshot) -> Apart {
+        let store = self.store().filter(|_| start.kind == SnapshotKind::Run);
+        Apart(store.and_then(|store| Changes::load(&snapshots(store), &start.id)))
+    }
+
     /// The present state of the targets of `like`, by the settings frozen in it.
     /// Nothing of it is kept.
     ///
@@ -92,6 +133,7 @@ pub(super) fn in_target(
                     path: change.path,
                     before: change.before,
                     after: change.after,
+                    by: None,
                 })?;
             }
         } else {
@@ -107,5 +149,6 @@ pub(super) fn in_target(
 }
 
 fn whole(target: &str, part: &str, kind: ChangeKind) -> Difference {
-    Difference { target: target.to_owned(), kind, path: part.as_bytes().to_vec(), before: None, after: None }
+    let (target, path) = (target.to_owned(), part.as_bytes().to_vec());
+    Difference { target, kind, path, before: None, after: None, by: None }
 }

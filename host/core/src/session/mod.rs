@@ -21,7 +21,7 @@ mod tests;
 mod twin;
 mod verify;
 
-pub use diff::{Difference, Present, differences};
+pub use diff::{Apart, By, Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
 pub use list::{Damaged, Listing, State};
 pub use lock::Session;

@@ -4,13 +4,12 @@
 //! shown is what will be done; executing it commits that capture first.
 
 use super::capture::{holds, roots};
-use super::diff::{Difference, in_target};
+use super::diff::{By, Difference, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
-use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
 use crate::project::nearest;
@@ -62,9 +61,6 @@ pub struct Plan {
     pub saved: Saved,
     /// What will change: from the present to `to`.
     pub changes: Vec<Difference>,
-    /// How many of `changes` (by their place) are edits made after the run ended; none
-    /// when that is not known.
-    pub edits: Vec<usize>,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
     /// What cannot be done: nothing is begun then, unless what is left is wanted.
@@ -85,6 +81,11 @@ impl Plan {
     /// Whether there is nothing to put back.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// Those of `changes` that are edits made after the run that is taken back had ended.
+    pub fn edits(&self) -> impl Iterator<Item = &Difference> {
+        self.changes.iter().filter(|change| change.by == Some(By::Later))
     }
 }
 
@@ -127,7 +128,18 @@ impl Session {
             Action::Redo => SnapshotKind::PreRedo,
             Action::Restore => SnapshotKind::PreRestore,
         };
-        let saved = match self.newest(|snapshot| holds(&*writer, snapshot, &current).unwrap_or(false))? {
+        let holds = |snapshot: &Snapshot| holds(&*writer, snapshot, &current).unwrap_or(false);
+        // A step that is done again begins where it began the first time, if that still holds:
+        // another snapshot of the same state would name another command.
+        let own = match (action, &step) {
+            (Action::Redo, Some(step)) => self.load(&step.before).ok().filter(holds),
+            _ => None,
+        };
+        let existing = match own {
+            Some(own) => Some(own),
+            None => self.newest(holds)?,
+        };
+        let saved = match existing {
             Some(snapshot) => Saved::Existing(snapshot.id),
             None => Saved::New(Box::new(self.record(kind, current.clone()))),
         };
@@ -137,12 +149,17 @@ impl Session {
             (Action::Redo, Some(step)) => Record::Redid { before: step.before.clone(), saved: saved_id },
             _ => Record::Did { kind: SnapshotKind::PreRestore, before: saved_id },
         };
+        let apart = (*ask == Ask::Undo).then(|| self.apart(&to));
         let mut changes = Vec::new();
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
         for now in &current {
             let stored = to.target(&now.target.name).expect("captured like it");
-            in_target(&*writer, now, stored, &mut |difference| {
+            in_target(&*writer, now, stored, &mut |mut difference| {
                 if is_within(&difference.path, paths) {
+                    // It leads from the present to the snapshot: the present is `before`.
+                    let (target, path) = (&difference.target, &difference.path);
+                    difference.by =
+                        apart.as_ref().and_then(|apart| apart.by(target, path, difference.before.as_ref()));
                     changes.push(difference);
                 }
                 Ok(())
@@ -152,12 +169,6 @@ impl Session {
         }
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);
-        let edits = match &step {
-            Some(step) if action == Action::Undo && step.kind == SnapshotKind::Run => {
-                self.edits(&to, &changes)
-            }
-            _ => Vec::new(),
-        };
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
@@ -167,7 +178,6 @@ impl Session {
             step,
             saved,
             changes,
-            edits,
             not_restored,
             blocked: preflight.blocked,
             next,
@@ -178,14 +188,6 @@ impl Session {
             writer,
             to,
         })
-    }
-
-    /// Which of `changes` were made after the run of `start` had ended.
-    fn edits(&self, start: &Snapshot, changes: &[Difference]) -> Vec<usize> {
-        let Some(left) = Changes::load(self.snapshots.path(), &start.id) else { return Vec::new() };
-        // A difference leads from the present to the snapshot: the present is `before`.
-        let later = |d: &Difference| !left.explain(&d.target, &d.path, d.before.as_ref());
-        changes.iter().enumerate().filter(|(_, d)| later(d)).map(|(at, _)| at).collect()
     }
 
     /// The snapshot that `undo --step` goes to: the newest of the newest run's own

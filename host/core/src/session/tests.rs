@@ -172,6 +172,23 @@ fn run_a_run_b_undo_undo_redo_redo() {
 }
 
 #[test]
+fn a_step_that_is_done_again_is_still_itself() {
+    let world = World::new();
+    world.set("start");
+    // Two runs from the same state: which one is meant is not for the state to say.
+    let first = world.run("start");
+    let second = world.run("after B");
+    let ids = || world.open().unwrap().timeline().unwrap().done.into_iter().map(|step| step.before);
+    let before: Vec<_> = ids().collect();
+    assert_eq!(before, [first.clone(), second.clone()]);
+    world.go(&Ask::Undo).unwrap();
+    world.go(&Ask::Undo).unwrap();
+    world.go(&Ask::Redo).unwrap();
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(ids().collect::<Vec<_>>(), before);
+}
+
+#[test]
 fn edits_after_the_run_are_saved_and_redone() {
     let world = World::new();
     world.set("start");
@@ -594,4 +611,30 @@ fn a_copied_project_and_its_original_do_not_share_a_twin() {
     fs::remove_dir_all(moved.join(".snapback")).unwrap();
     world.go(&Ask::Undo).unwrap();
     assert_eq!(world.state(), "start");
+}
+
+#[test]
+fn what_another_command_is_dropping_is_not_brought_back() {
+    struct Waiting(std::sync::mpsc::SyncSender<()>);
+    impl Report for Waiting {
+        fn waiting(&self, _why: &str) {
+            self.0.send(()).unwrap();
+        }
+    }
+    let world = World::new();
+    let (kept, dropped) = (world.run("A"), world.run("B"));
+    let holder = world.session();
+    // The other command has dropped it from the store, and not yet from the twin.
+    fs::remove_dir_all(world.root.join(STORE).join("snapshots").join(dropped.as_str())).unwrap();
+    let (send, waits) = std::sync::mpsc::sync_channel(1);
+    let mut env = world.open().unwrap().env;
+    env.report = Arc::new(Waiting(send));
+    let ids = std::thread::scope(|scope| {
+        let other = scope.spawn(|| Project::open(env).unwrap().lock().unwrap().ids().unwrap());
+        waits.recv().unwrap();
+        holder.mirror_removal().unwrap();
+        drop(holder);
+        other.join().unwrap()
+    });
+    assert_eq!(ids, [kept]);
 }

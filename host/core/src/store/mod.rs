@@ -33,6 +33,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use catalog::Catalog;
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, RwLock};
@@ -43,18 +44,31 @@ pub const BLOCK: usize = 64 * 1024;
 
 /// Somewhere objects can be read from: a store, or a writer with what it has not sealed.
 pub trait Source: Sync {
-    /// The object's bytes, checked against its hash.
-    ///
-    /// # Errors
-    /// `NotFound` when it is not there, `Corrupt` when it is damaged.
-    fn read(&self, key: &Key) -> Result<Vec<u8>>;
-
     /// Shows the object's bytes, checked against its hash, to `f` without a copy.
     ///
     /// # Errors
-    /// As `read` has them, and what `f` returns.
+    /// `NotFound` when it is not there, `Corrupt` when it is damaged, and what `f` returns.
+    fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()>;
+
+    /// A copy of the object's bytes, checked against its hash.
+    ///
+    /// # Errors
+    /// As `view` has them.
+    fn read(&self, key: &Key) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.view(key, &mut |bytes| {
+            out.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+}
+
+/// Objects in memory, believed to be what their keys say.
+impl Source for HashMap<Key, Vec<u8>> {
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
-        f(&self.read(key)?)
+        let missing = || Error::new(Kind::NotFound, format!("no object {key}"));
+        f(self.get(key).ok_or_else(missing)?)
     }
 }
 

@@ -135,15 +135,6 @@ impl Store {
 }
 
 impl Source for Store {
-    fn read(&self, key: &Key) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        self.view(key, &mut |bytes| {
-            out.extend_from_slice(bytes);
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
         let shown = std::cell::Cell::new(false);
         let mut f = |bytes: &[u8]| {

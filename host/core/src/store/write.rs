@@ -226,15 +226,6 @@ impl Drop for Writer {
 }
 
 impl Source for Writer {
-    fn read(&self, key: &Key) -> Result<Vec<u8>> {
-        let mut out = Vec::new();
-        self.view(key, &mut |bytes| {
-            out.extend_from_slice(bytes);
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
         let known = || lock(self.shard(key)).get(key).copied();
         let mut place = known();

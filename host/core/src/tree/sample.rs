@@ -2,9 +2,9 @@
 
 use super::node::{Entry, EntryTime, Node, Time, decode_times, decode_tree, encode_times, encode_tree};
 use super::root::Root;
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::object::{Key, ObjectKind};
-use crate::store::Source;
+use crate::store::{Source, Viewer};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,10 +57,9 @@ impl Objects {
 }
 
 impl Source for Objects {
-    fn read(&self, key: &Key) -> Result<Vec<u8>> {
+    fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        let all = self.all.lock().unwrap();
-        all.get(key).cloned().ok_or_else(|| Error::new(Kind::NotFound, format!("no object {key}")))
+        self.all.lock().unwrap().view(key, f)
     }
 }
 

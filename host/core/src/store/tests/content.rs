@@ -190,10 +190,10 @@ fn a_part_of_content_is_that_part() {
 fn differences_are_found_without_reading_what_is_shared() {
     struct Counting<'a>(&'a Store, std::sync::atomic::AtomicU64);
     impl Source for Counting<'_> {
-        fn read(&self, key: &Key) -> Result<Vec<u8>> {
+        fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
             assert_eq!(key.kind(), ObjectKind::List, "no block is read");
             self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            self.0.read(key)
+            self.0.view(key, f)
         }
     }
     let scratch = Scratch::new("differing");
