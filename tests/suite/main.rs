@@ -4,6 +4,7 @@
 mod bad_input;
 mod configuration;
 mod history;
+mod interrupted;
 mod json;
 mod kinds;
 mod lazy;

@@ -4,9 +4,10 @@
 //! indented. Nothing that a name or a component contains reaches the terminal as a
 //! control character. Writing never fails a command: there is nobody to tell.
 
+use crate::render::plan::refusals;
 use snapback_core::error::{Error, Kind};
-use snapback_core::history::Id;
 use snapback_core::report::Report;
+use snapback_core::session::Finished;
 use std::fmt::Display;
 use std::io::Write as _;
 
@@ -96,8 +97,15 @@ impl Report for Talk {
         self.say(format_args!("{why}; waiting for it"));
     }
 
-    fn recovered(&self, to: &Id) {
-        self.say(format_args!("finished a step that was cut short: it went to snapshot {to}"));
+    fn recovered(&self, finished: &Finished) {
+        let (verb, to) = (finished.step.verb.word(), &finished.step.to);
+        self.say(format_args!("finished the {verb} that was cut short: it went to snapshot {to}"));
+        refusals(&finished.not_restored, "not restored").iter().for_each(|line| self.detail(line));
+    }
+
+    fn troubled(&self, doing: &str, error: &Error) {
+        self.say(format_args!("{doing}: {error}"));
+        error.hint_text().into_iter().for_each(|hint| self.detail(hint));
     }
 }
 

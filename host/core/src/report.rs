@@ -22,10 +22,15 @@ pub trait Report: Send + Sync {
         let _ = why;
     }
 
-    /// A step that an earlier command left unfinished was finished first; it went to
-    /// the snapshot `to`.
-    fn recovered(&self, to: &crate::history::Id) {
-        let _ = to;
+    /// A step that an earlier command left unfinished was finished first.
+    fn recovered(&self, finished: &crate::session::Finished) {
+        let _ = finished;
+    }
+
+    /// What was asked for is done, but what belongs to it (`doing`: "dropping old
+    /// snapshots") failed: nothing is lost by it.
+    fn troubled(&self, doing: &str, error: &crate::error::Error) {
+        let _ = (doing, error);
     }
 
     /// The project was moved to `root` while a command ran.

@@ -25,6 +25,6 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
     if context.confirm(&question) == Some(false) {
         return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
     }
-    let freed = project.lock()?.forget(&id)?;
+    let freed = project.lock_unrecovered()?.forget(&id)?;
     gc::report(context, &freed, false)
 }

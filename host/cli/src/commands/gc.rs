@@ -17,7 +17,8 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     context.refuse_inside_run("gc")?;
     let project = context.open()?;
     project.need_store()?;
-    let session = project.lock()?;
+    // Also while a step is unfinished: what that needs is kept, and it may need the space.
+    let session = project.lock_unrecovered()?;
     let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
     let freed = session.gc(&bounds, args.dry)?;
     report(context, &freed, args.dry)

@@ -2,7 +2,8 @@
 //! do it, say what was done.
 //!
 //! Invariant: nothing is touched before the plan was said; with `-n` nothing is touched
-//! at all. Refuses to act while a run is going on without a yes.
+//! at all. A step that was cut short is finished first; who asked for that one gets no
+//! second step. Refuses to act while a run is going on without a yes.
 
 use super::take;
 use crate::contents::{self, Found};
@@ -10,11 +11,12 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, Restored};
 use crate::render::plan as text;
-use crate::render::words::{self, count};
+use crate::render::words::{self, Counts, count};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::history::Id;
+use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
-use snapback_core::session::{Action, Ask, Outcome, Plan, Project, Saved, Session};
+use snapback_core::session::{Action, Ask, Finished, Outcome, Pending, Plan, Project, Saved, Session};
 use snapback_core::text::Bytes;
 use std::path::PathBuf;
 
@@ -41,7 +43,16 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     project.need_store()?;
     take::interrupted(context, &project);
     let paths = context.inside(&project, wish.paths)?;
-    let session = project.lock()?;
+    let narrowed = !paths.is_empty() || !wish.targets.is_empty();
+    if wish.dry
+        && let Some(step) = project.pending()?
+    {
+        return would_finish(context, &project, &step);
+    }
+    let session = if wish.dry { project.lock_unrecovered() } else { project.lock() }?;
+    if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
+        return was_finished(context, &session, finished);
+    }
     let plan = session.plan(&wish.ask, wish.targets, &paths)?;
     known(&session, &plan, &paths)?;
     announce(context, &plan, &session);
@@ -60,6 +71,47 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         json::write(&mut context.out, &report)?;
     }
     Ok(code(outcome.not_restored.is_empty()))
+}
+
+/// A dry run while a step is unfinished: finishing that comes first, and what is there
+/// until then is half of it, so nothing is known of what follows.
+fn would_finish(context: &mut Context, project: &Project, step: &Pending) -> Result<Code> {
+    let (verb, to, rest) = (step.verb.word(), &step.to, project.rest_of(step)?);
+    let counts = Counts::of(rest.iter().map(|change| change.kind));
+    let amount = if rest.is_empty() { "nothing differs".to_owned() } else { counts.as_happened() };
+    context
+        .talk
+        .say(format_args!("the {verb} to snapshot {to} was cut short, and is finished first: {amount}"));
+    text::first_paths(&rest).iter().for_each(|line| context.talk.detail(line));
+    if context.global.json {
+        json::write(&mut context.out, &Restored::new(to.as_str(), None, &rest, &[]))?;
+    }
+    Ok(Code::DONE)
+}
+
+/// The command was given again after it had been cut short: that one is finished now, and
+/// nothing more is done.
+fn was_finished(context: &mut Context, session: &Session, finished: &Finished) -> Result<Code> {
+    let Finished { step, not_restored } = finished;
+    let (verb, saved) = (step.verb.word(), &step.saved);
+    let timeline = session.timeline()?;
+    let next = match step.verb {
+        Verb::Redo => timeline.undone.last(),
+        Verb::Undo | Verb::Restore => timeline.done.last(),
+    };
+    let next = match (next, step.verb) {
+        (Some(next), Verb::Redo) => {
+            format!("the next `snapback redo` does {} again", describe(session, next))
+        }
+        (Some(next), _) => format!("the next `snapback undo` takes back {}", describe(session, next)),
+        (None, _) => format!("there is nothing more to {verb}"),
+    };
+    context.talk.say(format_args!("that was this {verb}: what was there is in {saved}; {next}"));
+    if context.global.json {
+        let report = Restored::new(step.to.as_str(), Some(saved.as_str()), &[], not_restored);
+        json::write(&mut context.out, &report)?;
+    }
+    Ok(code(not_restored.is_empty()))
 }
 
 /// Refuses a path that is neither in the snapshot nor in the project now: it is misspelt.

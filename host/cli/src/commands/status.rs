@@ -74,8 +74,9 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         Ok(Some(pending)) => rows.push((
             "pending",
             format!(
-                "a step to snapshot {} was cut short ({}); the next command that writes finishes it, \
+                "the {} to snapshot {} was cut short ({}); the next snapshot or undo finishes it first, \
                  `snapback undo --take-back` takes it back",
+                pending.verb.word(),
                 pending.to,
                 pending.targets.join(", ")
             ),

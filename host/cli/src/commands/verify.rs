@@ -8,7 +8,7 @@ use crate::render::words::count;
 use serde::Serialize;
 use snapback_core::error::Result;
 use snapback_core::project::units::human;
-use snapback_core::session::Verification;
+use snapback_core::session::{Mended, Verification};
 
 /// What was found, in words.
 #[derive(Serialize)]
@@ -39,13 +39,23 @@ pub fn run(context: &mut Context) -> Result<Code> {
     let findings = Findings::of(&verification);
     if !findings.whole {
         // Later snapshots then store again what they find whole in the project.
-        let marked = project.lock_unrecovered().and_then(|session| session.mark_damage(&verification));
-        if let Err(error) = marked {
-            context.talk.say(format_args!("what is damaged could not be marked: {error}"));
+        match project.lock_unrecovered().and_then(|session| session.mend(&verification)) {
+            Ok(mended) => say_mended(context, mended),
+            Err(error) => context.talk.say(format_args!("what is damaged could not be marked: {error}")),
         }
     }
     tell(context, &findings)?;
     Ok(if findings.whole { Code::DONE } else { Code::FAILED })
+}
+
+fn say_mended(context: &Context, mended: Mended) {
+    let Mended { packs, records } = mended;
+    let whole = [(packs, "pack"), (records, "record")].into_iter().filter(|(number, _)| *number > 0);
+    let whole: Vec<String> = whole.map(|(number, what)| count(number as u64, what)).collect();
+    if !whole.is_empty() {
+        let whole = whole.join(" and ");
+        context.talk.say(format_args!("{whole} came back whole from the copy outside the project"));
+    }
 }
 
 impl Findings {

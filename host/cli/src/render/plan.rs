@@ -27,12 +27,22 @@ pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
     let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
     // Edits after the run come first: they are what nobody expects to be undone.
     let others = plan.changes.iter().filter(|change| change.by != Some(By::Later));
-    let mut rest: Vec<String> = plan.edits().chain(others).take(SHOWN).map(path_line).collect();
-    if plan.changes.len() > SHOWN {
-        rest.push(format!("... and {} more", super::words::grouped((plan.changes.len() - SHOWN) as u64)));
-    }
+    let mut rest = first_lines(plan.edits().chain(others), plan.changes.len());
     rest.extend(refusals(&plan.not_restored, "will not come back"));
     Announcement { first, rest }
+}
+
+/// Lines about the first of `changes`.
+pub fn first_paths(changes: &[Difference]) -> Vec<String> {
+    first_lines(changes.iter(), changes.len())
+}
+
+fn first_lines<'a>(changes: impl Iterator<Item = &'a Difference>, count: usize) -> Vec<String> {
+    let mut first: Vec<String> = changes.take(SHOWN).map(path_line).collect();
+    if count > SHOWN {
+        first.push(format!("... and {} more", super::words::grouped((count - SHOWN) as u64)));
+    }
+    first
 }
 
 fn headline(plan: &Plan, now: i64) -> String {

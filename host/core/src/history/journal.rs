@@ -18,11 +18,39 @@ use std::path::Path;
 const FILE: &str = "journal";
 const FORMAT: u32 = 1;
 
+/// The command that began a restore, so that the same command given again is known to
+/// mean that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// `undo`, of whatever.
+    Undo,
+    /// `redo`.
+    Redo,
+    /// `restore`.
+    #[default]
+    Restore,
+}
+
+impl Verb {
+    /// As people see it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Undo => "undo",
+            Self::Redo => "redo",
+            Self::Restore => "restore",
+        }
+    }
+}
+
 /// A restore that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
     /// The record's version.
     pub format: u32,
+    /// The command that began it.
+    #[serde(default)]
+    pub verb: Verb,
     /// The snapshot that it goes to.
     pub to: Id,
     /// The snapshot of what was there before.
@@ -68,8 +96,12 @@ impl Journal {
     /// Removes it: the step is in the timeline, or was taken back.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the disk refuses; it is still there then.
     pub fn end(disk: &Disk, store: &Dir) -> Result<()> {
-        disk.unlink(store, FILE.as_bytes())
+        disk.unlink(store, FILE.as_bytes())?;
+        // One that is there again after a power cut is taken for a step that was cut short:
+        // that costs time, and is no reason to call what is done not done.
+        let _ = disk.sync_dir(store);
+        Ok(())
     }
 }

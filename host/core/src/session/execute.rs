@@ -76,6 +76,7 @@ impl Session {
         if !nothing_to_do {
             let journal = Journal {
                 format: Journal::FORMAT,
+                verb: plan.verb,
                 to: plan.to.id.clone(),
                 saved: saved.id.clone(),
                 targets: plan.targets,
@@ -87,10 +88,14 @@ impl Session {
         }
         // An undo that changes nothing still goes one step back; a restore is no step then.
         if !nothing_to_do || plan.action != Action::Restore {
-            self.close(&plan.record)?;
+            self.note(&plan.record)?;
         }
-        self.retain()?;
+        self.retain();
         self.mirror(None);
+        // Last of all: whoever was not told that it is done finds out when they ask again.
+        if !nothing_to_do {
+            Journal::end(&env.disk, &self.dir)?;
+        }
         Ok(Outcome {
             action: plan.action,
             restored_to: plan.to.id,
@@ -122,8 +127,10 @@ impl Session {
                         self.restore_target(journal, name, saved, to, true)
                             .map_err(|second| unfinished(&error, &second))?;
                     }
-                    Journal::end(&self.env().disk, &self.dir)?;
-                    return Err(error);
+                    return match Journal::end(&self.env().disk, &self.dir) {
+                        Ok(()) => Err(error),
+                        Err(second) => Err(unfinished(&error, &second)),
+                    };
                 }
             }
         }
@@ -160,16 +167,12 @@ impl Session {
         Ok(list)
     }
 
-    /// Adds the step to the timeline and removes the journal. Doing it twice adds it once.
-    pub(super) fn close(&self, record: &crate::history::timeline::Record) -> Result<()> {
-        let env = self.env();
-        if Timeline::load(self.opened().path())?.last.as_ref() != Some(record) {
-            Timeline::append(&env.disk, &self.dir, record)?;
+    /// Adds the step to the timeline, unless it is the last one already.
+    pub(super) fn note(&self, record: &crate::history::timeline::Record) -> Result<()> {
+        if Timeline::load(self.opened().path())?.last.as_ref() == Some(record) {
+            return Ok(());
         }
-        if Journal::load(self.opened().path())?.is_some() {
-            Journal::end(&env.disk, &self.dir)?;
-        }
-        Ok(())
+        Timeline::append(&self.env().disk, &self.dir, record)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A session: the project with its store's lock held.
 
-use super::{Environment, Project, twin};
+use super::{Environment, Finished, Project, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
 use crate::project::STORE;
@@ -15,6 +15,7 @@ pub struct Session {
     project: Project,
     pub(super) dir: Dir,
     pub(super) snapshots: Dir,
+    pub(super) finished: Option<Finished>,
     _lock: Lock,
 }
 
@@ -48,7 +49,7 @@ impl Session {
         let dir = store.dir().try_clone()?;
         let snapshots = dir.child(b"snapshots")?;
         project.store = Some(store);
-        let session = Self { project, dir, snapshots, _lock: lock };
+        let session = Self { project, dir, snapshots, finished: None, _lock: lock };
         session.sweep()?;
         Ok(session)
     }
@@ -59,6 +60,11 @@ impl Session {
 
     pub(super) fn env(&self) -> &super::Environment {
         &self.project.env
+    }
+
+    /// The unfinished step that this session finished when it began, if there was one.
+    pub fn finished(&self) -> Option<&Finished> {
+        self.finished.as_ref()
     }
 
     /// Gives up the lock and goes on reading.
@@ -111,9 +117,11 @@ fn open(project: &mut Project) -> Result<Arc<Store>> {
 fn bring_back_missed(env: &Environment) -> Result<bool> {
     let path = env.root.join(STORE);
     let Some(twin) = twin::find(env).filter(|twin| twin::is_missed(twin, &path)) else { return Ok(false) };
-    twin::bring_back(env, &twin, &path)?;
-    env.report.found_history(&twin);
-    Ok(true)
+    let any = twin::bring_back(env, &twin, &path)?;
+    if any {
+        env.report.found_history(&twin);
+    }
+    Ok(any)
 }
 
 /// Whether `store` is what stands at `path` now.

@@ -10,6 +10,7 @@ mod diff;
 mod execute;
 mod list;
 mod lock;
+mod mend;
 mod noted;
 mod plan;
 mod preflight;
@@ -25,8 +26,9 @@ pub use diff::{Apart, By, Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
 pub use list::{Damaged, Listing, State};
 pub use lock::Session;
+pub use mend::Mended;
 pub use plan::{Action, Ask, Plan, Saved};
-pub use recover::{Pending, Recovery};
+pub use recover::{Finished, Pending, Recovery};
 pub use retain::{Bounds, Freed};
 pub use take::{Request, Running, Selection, Taken};
 pub use verify::Verification;
@@ -130,13 +132,13 @@ impl Project {
     /// # Errors
     /// When the store cannot be written or an unfinished step cannot be finished.
     pub fn lock(self) -> Result<Session> {
-        let session = Session::lock(self)?;
-        session.recover()?;
+        let mut session = Session::lock(self)?;
+        session.finished = session.recover()?;
         Ok(session)
     }
 
-    /// Like [`Project::lock`], without finishing what is pending: for the commands
-    /// that say how it is to be finished.
+    /// Like [`Project::lock`], without finishing what is pending: for the commands that
+    /// say how it is to be finished, and for those that touch nothing but the store.
     ///
     /// # Errors
     /// When the store cannot be written.

@@ -10,6 +10,7 @@ use super::preflight::Preflight;
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
+use crate::history::journal::Verb;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
 use crate::project::nearest;
@@ -73,8 +74,19 @@ pub struct Plan {
     pub(super) only: Vec<Bytes>,
     /// Names of the targets concerned, in the order of `to`.
     pub(super) targets: Vec<String>,
+    pub(super) verb: Verb,
     pub(super) record: Record,
     pub(super) writer: Arc<Writer>,
+}
+
+impl Ask {
+    fn verb(&self) -> Verb {
+        match self {
+            Self::Undo | Self::UndoStep => Verb::Undo,
+            Self::Redo => Verb::Redo,
+            Self::Restore(_) => Verb::Restore,
+        }
+    }
 }
 
 impl Plan {
@@ -184,6 +196,7 @@ impl Session {
             running: self.running()?,
             only: paths.to_vec(),
             targets: current.iter().map(|c| c.target.name.clone()).collect(),
+            verb: ask.verb(),
             record,
             writer,
             to,

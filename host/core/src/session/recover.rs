@@ -4,10 +4,12 @@
 //! with the two snapshots exchanged takes it back. Where neither is possible, the
 //! targets that cannot be reached can be abandoned; nothing stored is lost by it.
 
+use super::diff::{Difference, differences};
+use super::plan::{Ask, is_within};
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
-use crate::history::journal::Journal;
-use crate::history::timeline::Timeline;
+use crate::history::journal::{Journal, Verb};
+use crate::history::timeline::{Record, Timeline};
 
 /// A step that was begun and not finished.
 pub type Pending = Journal;
@@ -23,6 +25,32 @@ pub enum Recovery {
     Abandon(String),
 }
 
+/// An unfinished step that a session finished when it began.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// The step.
+    pub step: Pending,
+    /// What was left as it was.
+    pub not_restored: Vec<NotRestored>,
+}
+
+impl Ask {
+    /// Whether whoever asks for this, `narrowed` to paths or targets, while `step` is
+    /// unfinished means that one, and no step more: the same command given again after
+    /// it was cut short. What names where it goes can be done after it as well.
+    pub fn means(&self, step: &Pending, narrowed: bool) -> bool {
+        match self {
+            Self::Undo | Self::UndoStep => {
+                // Chosen things come back from where they would have before.
+                let chosen = narrowed && matches!(step.record, Record::Did { .. });
+                step.verb == Verb::Undo && !chosen
+            }
+            Self::Redo => step.verb == Verb::Redo,
+            Self::Restore(_) => false,
+        }
+    }
+}
+
 impl Project {
     /// The step that was begun and not finished, if there is one.
     ///
@@ -31,21 +59,41 @@ impl Project {
     pub fn pending(&self) -> Result<Option<Pending>> {
         self.store().map_or(Ok(None), |store| Journal::load(store.path()))
     }
+
+    /// What is still to be done of an unfinished step: from the present to where it goes.
+    ///
+    /// # Errors
+    /// When the present cannot be captured, or the snapshot cannot be read.
+    pub fn rest_of(&self, step: &Pending) -> Result<Vec<Difference>> {
+        let to = self.load(&step.to)?;
+        let present = self.present(&to)?;
+        let mut rest = Vec::new();
+        differences(&*present.source, &present.targets, &to.targets, &mut |difference| {
+            if step.targets.contains(&difference.target) && is_within(&difference.path, &step.only) {
+                rest.push(difference);
+            }
+            Ok(())
+        })?;
+        Ok(rest)
+    }
 }
 
 impl Session {
-    /// Finishes what is pending, as every writing command does first.
-    pub(super) fn recover(&self) -> Result<()> {
-        let Some(journal) = Journal::load(self.opened().path())? else { return Ok(()) };
-        self.end_pending(&Recovery::Resume).map_err(|error| {
-            let doing = format!("an unfinished step (to snapshot {}) could not be finished", journal.to);
+    /// Finishes what is pending, as every command does first that takes a snapshot or
+    /// puts one back; what that was.
+    pub(super) fn recover(&self) -> Result<Option<Finished>> {
+        let Some(step) = Journal::load(self.opened().path())? else { return Ok(None) };
+        let not_restored = self.end_pending(&Recovery::Resume).map_err(|error| {
+            let verb = step.verb.word();
+            let doing = format!("the unfinished {verb} (to snapshot {}) could not be finished", step.to);
             error.context(doing).hint(
                 "`snapback undo --resume` tries again, `--take-back` goes back to where it began, \
                  `--abandon TARGET` leaves one target as it is",
             )
         })?;
-        self.env().report.recovered(&journal.to);
-        Ok(())
+        let finished = Finished { step, not_restored };
+        self.env().report.recovered(&finished);
+        Ok(Some(finished))
     }
 
     /// Ends the pending step as `how` says.
@@ -78,10 +126,10 @@ impl Session {
                 let back = journal.record.taken_back(&journal.to, &journal.saved);
                 Timeline::append(&env.disk, &self.dir, &back)?;
             }
-            Journal::end(&env.disk, &self.dir)?;
         } else {
-            self.close(&journal.record)?;
+            self.note(&journal.record)?;
         }
+        Journal::end(&env.disk, &self.dir)?;
         Ok(not_restored)
     }
 }

@@ -47,7 +47,14 @@ const COLLECT_AFTER: usize = 10;
 
 impl Session {
     /// Drops what is out of the user's bounds; space is given back once it is worth it.
-    pub(super) fn retain(&self) -> Result<()> {
+    /// It comes after what was asked for: that is done, whatever becomes of this.
+    pub(super) fn retain(&self) {
+        if let Err(error) = self.try_retain() {
+            self.env().report.troubled("old snapshots could not be dropped", &error);
+        }
+    }
+
+    fn try_retain(&self) -> Result<()> {
         let kept = &self.env().user.retention;
         let bounds = Bounds {
             keep: Some(kept.keep),
@@ -97,9 +104,14 @@ impl Session {
     /// `Busy` when an unfinished step or a run that is going on needs it.
     pub fn forget(&self, id: &Id) -> Result<Freed> {
         let journal = Journal::load(self.opened().path())?;
-        let needed = journal.is_some_and(|j| j.to == *id || j.saved == *id);
-        if needed || self.running()?.contains(id) {
-            let why = format!("snapshot {id} is needed by what is going on now");
+        if let Some(step) = journal.filter(|step| step.to == *id || step.saved == *id) {
+            let why = format!("snapshot {id} is needed by the {} that was cut short", step.verb.word());
+            return Err(
+                Error::new(Kind::Busy, why).hint("`snapback undo --resume` or `--take-back` ends that")
+            );
+        }
+        if self.running()?.contains(id) {
+            let why = format!("snapshot {id} is needed by its run, which is going on");
             return Err(
                 Error::new(Kind::Busy, why).hint("wait until it has ended; `snapback status` shows it")
             );
@@ -224,10 +236,8 @@ impl Session {
         let env = self.env();
         let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
         self.count_uncollected(0);
-        if freed.problems.is_empty() {
-            self.mirror_removal()?;
-            self.mirror(None);
-        }
+        self.mirror_removal()?;
+        self.mirror(None);
         Ok(freed)
     }
 

@@ -130,7 +130,7 @@ impl Session {
             let record = Record::Did { kind: request.kind, before: snapshot.id.clone() };
             Timeline::append(&env.disk, &self.dir, &record)?;
         }
-        self.retain()?;
+        self.retain();
         self.mirror(None);
         Ok(Taken { snapshot, new: true })
     }

@@ -6,8 +6,9 @@
 //! Elsewhere it is a copy, of records always and of packs up to a limit.
 //!
 //! Invariant: what the store lacks and the twin has is brought back, never removed from
-//! the twin; only dropping and collecting remove from both. A twin that cannot be
-//! written is no error: `status` tells.
+//! the twin; only dropping and collecting remove from both. A pack that was marked as
+//! damaged is the same pack: its other name gets the mark too and never comes back
+//! without it. A twin that cannot be written is no error: `status` tells.
 
 use super::{Environment, Project, Session};
 use crate::disk::{Dir, Disk};
@@ -15,10 +16,11 @@ use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::snapshot::META;
 use crate::project::registry::{Registry, ensure};
+use crate::store::{DAMAGED, Lock, PackName};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// Small files at the top that belong to the history; `format` is last, since a
@@ -44,30 +46,57 @@ fn place(env: &Environment, id: &str) -> Option<PathBuf> {
     plain.then(|| env.state.join(id))
 }
 
+/// The name of a pack's file without the mark that objects in it are damaged.
+fn unmarked(name: &[u8]) -> &[u8] {
+    name.strip_suffix(DAMAGED).unwrap_or(name)
+}
+
+fn is_pack(name: &[u8]) -> bool {
+    PackName::parse(unmarked(name)).is_some()
+}
+
 /// Whether the store at `path` lacks something that its twin has.
 pub(super) fn is_missed(twin: &Path, path: &Path) -> bool {
-    let names = |dir: &Path| -> Option<HashSet<_>> {
-        let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
-        Some(names.filter(|name| !name.as_bytes().starts_with(b".")).collect())
+    let names = |dir: PathBuf| -> Option<Vec<Vec<u8>>> {
+        let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name().into_vec());
+        Some(names.filter(|name| !name.starts_with(b".")).collect())
     };
-    let whole = |sub: &str| match (names(&twin.join(sub)), names(&path.join(sub))) {
-        (Some(theirs), Some(ours)) => theirs.is_subset(&ours),
+    let packs = || match (names(twin.join("packs")), names(path.join("packs"))) {
+        (Some(theirs), Some(ours)) => {
+            let ours: HashSet<&[u8]> = ours.iter().map(|name| unmarked(name)).collect();
+            theirs.iter().all(|name| ours.contains(unmarked(name)))
+        }
         (theirs, _) => theirs.is_none(),
+    };
+    let record = |name: &Vec<u8>| {
+        let meta = Path::new("snapshots").join(OsStr::from_bytes(name)).join(META);
+        path.join(&meta).exists() || !twin.join(&meta).exists()
+    };
+    let snapshots = || match names(twin.join("snapshots")) {
+        Some(theirs) => path.join("snapshots").exists() && theirs.iter().all(record),
+        None => true,
     };
     let small = |name: &&[u8]| {
         let name = OsStr::from_bytes(name);
         path.join(name).exists() || !twin.join(name).exists()
     };
-    !(FILES.iter().all(small) && whole("snapshots") && whole("packs"))
+    !(FILES.iter().all(small) && snapshots() && packs())
 }
 
-/// Makes the store at `path` again from its twin: whatever it lacks.
+/// Makes the store at `path` again from its twin: whatever it lacks. Whether that was
+/// anything; several commands may be about to do it.
 ///
 /// # Errors
 /// When the disk refuses.
-pub(super) fn bring_back(env: &Environment, twin: &Path, path: &Path) -> Result<()> {
-    let (from, to) = (Dir::open(twin)?, ensure(&env.disk, path)?);
-    Filling { disk: &env.disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)
+pub(super) fn bring_back(env: &Environment, twin: &Path, path: &Path) -> Result<bool> {
+    let from = Dir::open(twin)?;
+    let _lock = Lock::take(&env.disk, &from, &mut || {})?;
+    if !is_missed(twin, path) {
+        return Ok(false);
+    }
+    let to = ensure(&env.disk, path)?;
+    Filling { disk: &env.disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
+    Ok(true)
 }
 
 impl Project {
@@ -98,12 +127,15 @@ impl Session {
     /// Removes from the twin what was just removed from the store.
     pub(super) fn mirror_removal(&self) -> Result<()> {
         let env = self.env();
-        let Some(twin) = place(env, &self.opened().id()?) else { return Ok(()) };
-        let Ok(twin) = Dir::open(&twin) else { return Ok(()) };
+        let Some(twin) = self.twin_dir() else { return Ok(()) };
         for sub in [&b"snapshots"[..], b"packs"] {
             let (Ok(ours), Ok(theirs)) = (self.dir.child(sub), twin.child(sub)) else { continue };
-            let kept: HashSet<Vec<u8>> = ours.names()?.into_iter().collect();
-            for name in theirs.names()?.iter().filter(|name| !kept.contains(*name)) {
+            let ours = ours.names()?;
+            let kept: HashSet<&[u8]> = ours.iter().map(|name| unmarked(name)).collect();
+            let theirs_names = theirs.names()?;
+            let mut gone = theirs_names.iter().filter(|name| !kept.contains(unmarked(name))).peekable();
+            let any = gone.peek().is_some();
+            for name in gone {
                 if sub == b"packs" {
                     env.disk.unlink(&theirs, name)?;
                     continue;
@@ -119,18 +151,27 @@ impl Session {
                 }
                 env.disk.rmdir(&theirs, &gone)?;
             }
+            // Else it could be there again after a power cut, and be brought back.
+            if any {
+                env.disk.sync_dir(&theirs)?;
+            }
         }
         Ok(())
+    }
+
+    /// The twin, if there is one.
+    pub(super) fn twin_dir(&self) -> Option<Dir> {
+        Dir::open(&place(self.env(), &self.opened().id().ok()?)?).ok()
     }
 }
 
 /// Giving one of the two what the other has.
-struct Filling<'a> {
-    disk: &'a Disk,
+pub(super) struct Filling<'a> {
+    pub disk: &'a Disk,
     /// From the twin to the store: what the store has stays as it is.
-    inward: bool,
+    pub inward: bool,
     /// Bytes that may still be copied where links do not reach.
-    budget: u64,
+    pub budget: u64,
 }
 
 impl Filling<'_> {
@@ -146,9 +187,33 @@ impl Filling<'_> {
     fn packs(&mut self, from: &Dir, to: &Dir) -> Result<()> {
         let Some(from) = there(from, b"packs")? else { return Ok(()) };
         let to = self.sub(to, b"packs")?;
-        let have: HashSet<Vec<u8>> = to.names()?.into_iter().collect();
-        for name in from.names()?.iter().filter(|name| !have.contains(*name)) {
+        let theirs = from.names()?;
+        let there = to.names()?;
+        let have: HashSet<&[u8]> = match self.inward {
+            true => there.iter().map(|name| unmarked(name)).collect(),
+            false => there.iter().map(|name| &name[..]).collect(),
+        };
+        let known = |name: &[u8]| have.contains(if self.inward { unmarked(name) } else { name });
+        let new: Vec<&Vec<u8>> = theirs.iter().filter(|name| is_pack(name) && !known(name)).collect();
+        for name in new {
             self.second_name(&from, &to, name, name)?;
+        }
+        if self.inward { Ok(()) } else { self.marks(&from, &to, &theirs) }
+    }
+
+    /// Gives a pack that was marked as damaged, or is no longer, the same mark in the twin.
+    fn marks(&self, store: &Dir, twin: &Dir, ours: &[Vec<u8>]) -> Result<()> {
+        let ours: HashSet<&[u8]> = ours.iter().map(|name| &name[..]).collect();
+        for name in twin.names()?.iter().filter(|name| !ours.contains(&name[..])) {
+            let marked = [name, DAMAGED].concat();
+            let outdated = match name.strip_suffix(DAMAGED) {
+                Some(plain) => ours.contains(plain),
+                // A copy may be whole where the store's is not: it is looked into first.
+                None => ours.contains(&marked[..]) && same_file(store, &marked, twin, name)?,
+            };
+            if outdated {
+                self.disk.unlink(twin, name)?;
+            }
         }
         Ok(())
     }
@@ -158,7 +223,8 @@ impl Filling<'_> {
         let to = self.sub(to, b"snapshots")?;
         let have: HashSet<Vec<u8>> = to.names()?.into_iter().collect();
         for name in from.names()?.iter().filter(|name| is_id(name)) {
-            if have.contains(name) && touched.is_none_or(|id| id.as_str().as_bytes() != &name[..]) {
+            let touched = touched.is_some_and(|id| id.as_str().as_bytes() == &name[..]);
+            if have.contains(name) && !touched && to.child(name)?.stat(META.as_bytes())?.is_some() {
                 continue;
             }
             let source = from.child(name)?;
@@ -186,6 +252,18 @@ impl Filling<'_> {
         Ok(())
     }
 
+    /// Puts what the other has in the place of `name`.
+    pub fn replace(&mut self, from: &Dir, to: &Dir, name: &[u8]) -> Result<()> {
+        let aside = [b".", name, b".twin"].concat();
+        if to.stat(&aside)?.is_some() {
+            self.disk.unlink(to, &aside)?;
+        }
+        if self.second_name(from, to, name, &aside)? {
+            self.disk.rename(to, &aside, to, name)?;
+        }
+        Ok(())
+    }
+
     /// A small file at the top, which may have been written anew since.
     fn file(&mut self, from: &Dir, to: &Dir, name: &[u8]) -> Result<()> {
         let (Some(source), there) = (from.stat(name)?, to.stat(name)?) else { return Ok(()) };
@@ -198,17 +276,7 @@ impl Filling<'_> {
                     && there.st_size == source.st_size
                     && there.st_mtime >= source.st_mtime)
         });
-        if same {
-            return Ok(());
-        }
-        let aside = [name, b".twin"].concat();
-        if to.stat(&aside)?.is_some() {
-            self.disk.unlink(to, &aside)?;
-        }
-        if self.second_name(from, to, name, &aside)? {
-            self.disk.rename(to, &aside, to, name)?;
-        }
-        Ok(())
+        if same { Ok(()) } else { self.replace(from, to, name) }
     }
 
     /// Links `old` as `new`, or copies it where a link does not reach.
@@ -249,6 +317,7 @@ impl Filling<'_> {
         // The timeline is appended to; all else is sealed.
         let bits = if old == b"timeline" { 0o600 } else { 0o400 };
         self.disk.set_mode_of(&target, bits)?;
+        self.disk.sync_file(&target)?;
         self.disk.rename(to, &aside, to, new)
     }
 
@@ -266,6 +335,15 @@ fn there(dir: &Dir, name: &[u8]) -> Result<Option<Dir>> {
         Err(e) if e.kind() == Kind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Whether the two names are of one file.
+pub(super) fn same_file(a: &Dir, a_name: &[u8], b: &Dir, b_name: &[u8]) -> Result<bool> {
+    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    Ok(match (a.stat(a_name)?, b.stat(b_name)?) {
+        (Some(a), Some(b)) => id(a) == id(b),
+        _ => false,
+    })
 }
 
 fn is_id(name: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Reading everything that is stored, and naming the snapshots that are concerned by
 //! what is damaged.
 
-use super::{Damaged, Project, Session};
+use super::{Damaged, Project};
 use crate::error::{Error, Result};
 use crate::history::Id;
 use crate::object::Key;
@@ -26,7 +26,7 @@ pub struct Verification {
     pub timeline: usize,
     /// Why the journal cannot be read, when it cannot.
     pub journal: Option<Error>,
-    damaged: Vec<PackName>,
+    pub(super) damaged: Vec<PackName>,
 }
 
 /// At most this many objects are named for each snapshot.
@@ -74,16 +74,5 @@ impl Project {
             timeline: self.timeline()?.damaged,
             journal: self.pending().err(),
         })
-    }
-}
-
-impl Session {
-    /// Marks the packs in which `found` has damage, so that later snapshots store
-    /// again what they still find in the tree.
-    ///
-    /// # Errors
-    /// When the disk refuses.
-    pub fn mark_damage(&self, found: &Verification) -> Result<()> {
-        self.opened().mark(&found.damaged)
     }
 }

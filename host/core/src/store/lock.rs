@@ -23,7 +23,7 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock; `waiting` is called once when another process holds it.
-    pub(super) fn take(disk: &Disk, dir: &Dir, waiting: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn take(disk: &Disk, dir: &Dir, waiting: &mut dyn FnMut()) -> Result<Self> {
         let mut told = false;
         loop {
             let file = disk.open_or_create(dir, FILE, 0o600)?;

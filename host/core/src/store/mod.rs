@@ -22,6 +22,7 @@ pub mod verify;
 mod walk;
 mod write;
 
+pub(crate) use catalog::DAMAGED;
 pub use lane::Lane;
 pub use lock::Lock;
 pub(crate) use open::FORMAT;

@@ -42,7 +42,7 @@ impl Store {
     }
 
     /// Looks at the packs again when they are needed next: others may have come or gone.
-    pub(super) fn look_again(&self) {
+    pub(crate) fn look_again(&self) {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = None;
         self.open_packs.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -5,15 +5,17 @@
 //! is changed. `Store::mark` then lets later snapshots store again what they can.
 
 use super::catalog::{Catalog, DAMAGED, PackFile};
-use super::pack::{PackName, read_frame};
+use super::pack::{FrameTable, PackName, Table, read_frame};
 use super::walk::references;
 use super::{Source, Store};
 use crate::backend::Cancel;
+use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
-use crate::report::Report;
+use crate::report::{Report, Silent};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 
 /// What was found in the packs.
 #[derive(Default)]
@@ -156,36 +158,54 @@ fn one(
     verified.bytes += size;
     let (table, wrong) = catalog.table_of(number, &file);
     verified.problems.extend(wrong.map(|e| (Some(name), e)));
-    let frames: Vec<(Vec<Key>, Vec<Error>)> = table
-        .frames
-        .par_iter()
-        .map(|frame| {
-            cancel.check()?;
-            report.advance(u64::from(frame.frame.stored));
-            let mut raw = Vec::new();
-            if let Err(e) = read_frame(&file, &frame.frame, &mut raw) {
-                let what = format!("{} objects in pack {name} are damaged", frame.objects.len());
-                return Ok((Vec::new(), vec![e.context(what)]));
-            }
-            let (mut whole, mut bad, mut start) = (Vec::new(), Vec::new(), 0);
-            for (key, len) in &frame.objects {
-                let bytes = &raw[start..start + *len as usize];
-                start += *len as usize;
-                if Key::of(key.kind(), bytes) == *key {
-                    whole.push(*key);
-                } else {
-                    bad.push(Error::corrupt(format!("{key} in pack {name} is damaged")));
-                }
-            }
-            Ok((whole, bad))
-        })
-        .collect::<Result<_>>()?;
-    for (whole, bad) in frames {
+    for (whole, bad) in objects(&file, name, &table, cancel, report)? {
         verified.objects += whole.len() as u64;
         verified.whole.extend(whole);
         verified.problems.extend(bad.into_iter().map(|e| (Some(name), e)));
     }
     Ok(())
+}
+
+/// Reads all frames of a pack: for each, the objects that are what was written, and what is
+/// wrong with the others.
+fn objects(
+    file: &File,
+    name: PackName,
+    table: &Table,
+    cancel: &Cancel,
+    report: &dyn Report,
+) -> Result<Vec<(Vec<Key>, Vec<Error>)>> {
+    let one = |frame: &FrameTable| {
+        cancel.check()?;
+        report.advance(u64::from(frame.frame.stored));
+        let mut raw = Vec::new();
+        if let Err(e) = read_frame(file, &frame.frame, &mut raw) {
+            let what = format!("{} objects in pack {name} are damaged", frame.objects.len());
+            return Ok((Vec::new(), vec![e.context(what)]));
+        }
+        let (mut whole, mut bad, mut start) = (Vec::new(), Vec::new(), 0);
+        for (key, len) in &frame.objects {
+            let bytes = &raw[start..start + *len as usize];
+            start += *len as usize;
+            if Key::of(key.kind(), bytes) == *key {
+                whole.push(*key);
+            } else {
+                bad.push(Error::corrupt(format!("{key} in pack {name} is damaged")));
+            }
+        }
+        Ok((whole, bad))
+    };
+    table.frames.par_iter().map(one).collect()
+}
+
+/// Whether the file of the pack `name` in `packs` is whole.
+///
+/// # Errors
+/// `Cancelled`.
+pub fn is_whole(packs: &Dir, name: PackName, cancel: &Cancel) -> Result<bool> {
+    let Ok(file) = packs.open_file(name.to_string().as_bytes()) else { return Ok(false) };
+    let Ok(table) = Table::read(&file, name) else { return Ok(false) };
+    Ok(objects(&file, name, &table, cancel, &Silent)?.iter().all(|(_, bad)| bad.is_empty()))
 }
 
 impl Store {
@@ -198,6 +218,10 @@ impl Store {
             let plain = name.to_string().into_bytes();
             if self.packs.stat(&plain)?.is_some() {
                 let damaged = [&plain[..], DAMAGED].concat();
+                // Where both are names of one file, renaming would leave both.
+                if self.packs.stat(&damaged)?.is_some() {
+                    self.disk.unlink(&self.packs, &damaged)?;
+                }
                 self.disk.rename(&self.packs, &plain, &self.packs, &damaged)?;
                 marked = true;
             }

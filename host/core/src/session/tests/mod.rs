@@ -1,0 +1,14 @@
+//! History with a fake backend: undo, redo, recovery, without WebAssembly or trees.
+
+mod bounds;
+mod opening;
+mod recovery;
+mod steps;
+mod twin;
+mod world;
+
+use super::*;
+use crate::history::SnapshotKind;
+use crate::history::journal::{Journal, Verb};
+use crate::object::ObjectKind;
+use world::World;
