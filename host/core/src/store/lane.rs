@@ -17,6 +17,10 @@ use std::os::unix::fs::FileExt;
 pub const FRAME: usize = 256 * 1024;
 /// How much is compressed: fast, since it stands in the user's way.
 const LEVEL: i32 = 1;
+/// A frame of few objects is tried before it is compressed: so many bytes of it. Most of
+/// what does not become smaller is found by that for a small part of the time.
+const SAMPLE: usize = 16 * 1024;
+const FEW: usize = 8;
 
 /// One thread's way into a `Writer`.
 pub struct Lane<'a> {
@@ -24,11 +28,37 @@ pub struct Lane<'a> {
     gather: Option<Gather>,
 }
 
-/// What one lane gathers. Blobs have frames of their own: who reads directories and
-/// lists does not decode content with them.
+/// Objects that share frames: who reads directories and lists does not decode content
+/// with them, and each class is compressed as it is worth it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Blobs: small files, parts of files and streams.
+    Content,
+    /// Blocks of large files. What compressing takes is more than all else together
+    /// takes, so it must save two thirds.
+    Large,
+    /// Everything else.
+    Other,
+}
+
+impl Class {
+    fn of(kind: ObjectKind) -> Self {
+        if kind == ObjectKind::Blob { Self::Content } else { Self::Other }
+    }
+
+    /// Whether `raw` bytes that became `stored` are stored so.
+    fn accepts(self, raw: usize, stored: usize) -> bool {
+        match self {
+            Self::Large => stored < raw / 3,
+            Self::Content | Self::Other => stored + stored / 32 < raw,
+        }
+    }
+}
+
+/// What one lane gathers.
 pub(super) struct Gather {
-    content: Buffer,
-    other: Buffer,
+    /// A frame for each class.
+    buffers: [Buffer; 3],
     encoded: Vec<u8>,
     encoder: zstd::bulk::Compressor<'static>,
 }
@@ -45,7 +75,7 @@ struct Buffer {
 impl Default for Gather {
     fn default() -> Self {
         let encoder = zstd::bulk::Compressor::new(LEVEL).unwrap_or_default();
-        Self { content: Buffer::default(), other: Buffer::default(), encoded: Vec::new(), encoder }
+        Self { buffers: Default::default(), encoded: Vec::new(), encoder }
     }
 }
 
@@ -67,39 +97,45 @@ impl Buffer {
 }
 
 impl Gather {
-    fn buffer(&mut self, kind: ObjectKind) -> &mut Buffer {
-        if kind == ObjectKind::Blob { &mut self.content } else { &mut self.other }
+    fn buffer(&mut self, class: Class) -> &mut Buffer {
+        &mut self.buffers[class as usize]
     }
 
     /// Keeps the next `len` bytes of the room as the object `key`.
-    fn keep(&mut self, key: Key, len: usize, writer: &Writer) -> Result<()> {
-        let buffer = self.buffer(key.kind());
+    fn keep(&mut self, class: Class, key: Key, len: usize, writer: &Writer) -> Result<()> {
+        let buffer = self.buffer(class);
         buffer.used += len;
         buffer.objects.push((key, len as u32));
-        if buffer.used >= FRAME { self.cut(key.kind(), writer) } else { Ok(()) }
+        if buffer.used >= FRAME { self.cut(class, writer) } else { Ok(()) }
     }
 
     /// Hands all that was gathered to the writer.
     pub(super) fn cut_all(&mut self, writer: &Writer) -> Result<()> {
-        self.cut(ObjectKind::Blob, writer)?;
-        self.cut(ObjectKind::Tree, writer)
+        [Class::Content, Class::Large, Class::Other].into_iter().try_for_each(|class| self.cut(class, writer))
     }
 
-    /// Ends the frame that objects of `kind` go into and hands it to the writer.
-    fn cut(&mut self, kind: ObjectKind, writer: &Writer) -> Result<()> {
-        let buffer = if kind == ObjectKind::Blob { &mut self.content } else { &mut self.other };
+    /// Ends the frame of `class` and hands it to the writer.
+    fn cut(&mut self, class: Class, writer: &Writer) -> Result<()> {
+        let buffer = &mut self.buffers[class as usize];
         if buffer.objects.is_empty() {
             return Ok(());
         }
         let raw = &buffer.raw[..buffer.used];
         let objects = std::mem::take(&mut buffer.objects);
-        self.encoded.clear();
-        self.encoded.reserve(zstd::zstd_safe::compress_bound(raw.len()));
-        let done = match self.encoder.compress_to_buffer(raw, &mut self.encoded) {
-            Ok(len) if len + len / 32 < raw.len() => {
-                writer.append(Encoding::Zstd, &self.encoded, raw.len(), objects)
-            }
-            _ => writer.append(Encoding::Raw, raw, raw.len(), objects),
+        let encoder = &mut self.encoder;
+        let encoded = &mut self.encoded;
+        let mut compress = |bytes: &[u8]| {
+            encoded.clear();
+            encoded.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+            let done = encoder.compress_to_buffer(bytes, encoded);
+            done.is_ok_and(|stored| class.accepts(bytes.len(), stored))
+        };
+        let sample = raw.len() > 4 * SAMPLE && objects.len() <= FEW;
+        let middle = raw.len() / 2;
+        let done = if (!sample || compress(&raw[middle..middle + SAMPLE])) && compress(raw) {
+            writer.append(Encoding::Zstd, &self.encoded, raw.len(), objects)
+        } else {
+            writer.append(Encoding::Raw, raw, raw.len(), objects)
         };
         buffer.clear();
         if self.encoded.capacity() > 4 * FRAME {
@@ -112,6 +148,10 @@ impl Gather {
 impl<'a> Lane<'a> {
     pub(super) fn new(writer: &'a Writer, gather: Gather) -> Self {
         Self { writer, gather: Some(gather) }
+    }
+
+    pub(super) fn writer(&self) -> &'a Writer {
+        self.writer
     }
 
     fn gather(&mut self) -> &mut Gather {
@@ -131,27 +171,48 @@ impl<'a> Lane<'a> {
             let size = crate::disk::size_text(bytes.len() as u64);
             return Err(Error::new(Kind::Invalid, format!("an object of {size} is too large to be stored")));
         }
-        if self.writer.claim(&key)? { self.gather_bytes(key, bytes) } else { Ok(()) }
+        self.put_in(Class::of(key.kind()), key, bytes)
+    }
+
+    /// Stores a block of content; returns its key.
+    pub(super) fn put_block(&mut self, class: Class, bytes: &[u8]) -> Result<Key> {
+        if bytes.len() == BLOCK && zeros::is_zero(bytes) {
+            return zeros::put(self, 0);
+        }
+        let key = Key::of(ObjectKind::Blob, bytes);
+        self.put_in(class, key, bytes)?;
+        Ok(key)
+    }
+
+    fn put_in(&mut self, class: Class, key: Key, bytes: &[u8]) -> Result<()> {
+        if self.writer.claim(&key)? { self.gather_bytes(class, key, bytes) } else { Ok(()) }
     }
 
     /// Stores `bytes`, whose key is `key`, although the store has them.
     pub(super) fn put_again(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
-        if self.writer.claim_again(&key) { self.gather_bytes(key, bytes) } else { Ok(()) }
+        let class = Class::of(key.kind());
+        if self.writer.claim_again(&key) { self.gather_bytes(class, key, bytes) } else { Ok(()) }
     }
 
-    fn gather_bytes(&mut self, key: Key, bytes: &[u8]) -> Result<()> {
+    fn gather_bytes(&mut self, class: Class, key: Key, bytes: &[u8]) -> Result<()> {
         let writer = self.writer;
         let gather = self.gather();
-        gather.buffer(key.kind()).room(bytes.len()).copy_from_slice(bytes);
-        gather.keep(key, bytes.len(), writer)
+        gather.buffer(class).room(bytes.len()).copy_from_slice(bytes);
+        gather.keep(class, key, bytes.len(), writer)
     }
 
     /// Stores up to `len` bytes of `file` from `offset` (at most a block) as one blob;
     /// returns its key and how many there were. They are read to where they are
     /// encoded from, without a copy between.
-    pub(super) fn put_from(&mut self, file: &File, offset: u64, len: usize) -> Result<(Key, usize)> {
+    pub(super) fn put_from(
+        &mut self,
+        class: Class,
+        file: &File,
+        offset: u64,
+        len: usize,
+    ) -> Result<(Key, usize)> {
         let writer = self.writer;
-        let room = self.gather().content.room(len);
+        let room = self.gather().buffer(class).room(len);
         let mut n = 0;
         while n < len {
             match file.read_at(&mut room[n..], offset + n as u64) {
@@ -166,7 +227,7 @@ impl<'a> Lane<'a> {
         }
         let key = Key::of(ObjectKind::Blob, &room[..n]);
         if writer.claim(&key)? {
-            self.gather().keep(key, n, writer)?;
+            self.gather().keep(class, key, n, writer)?;
         }
         Ok((key, n))
     }

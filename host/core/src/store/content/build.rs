@@ -1,15 +1,23 @@
 //! Storing content: cutting it into blocks and building the lists over them.
 
 use super::list::{FAN_OUT, MAX_LEVEL, encode, span};
-use super::zeros;
+use super::{holes, zeros};
 use crate::backend::Cancel;
 use crate::error::{Error, Result};
 use crate::object::{Key, ObjectKind};
+use crate::store::lane::{Class, FRAME};
 use crate::store::{BLOCK, Lane};
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
+use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
+
+/// Content of more bytes than this is read and hashed by all threads together.
+pub const LARGE: u64 = 8 << 20;
+/// What one thread takes of it at once: a frame, in bytes.
+const STRETCH: u64 = FRAME as u64;
+/// Stretches for each thread between two moments at which all wait for the last.
+const ROUND: u64 = 16;
 
 /// Stores up to `size` bytes of `file`; returns the key of what was there and how
 /// many bytes it was (fewer when the file became shorter). With `sparse`, holes are
@@ -26,46 +34,87 @@ pub fn store_file(
     cancel: &Cancel,
 ) -> Result<(Key, u64)> {
     if size <= BLOCK as u64 {
-        let (key, n) = lane.put_from(file, 0, size as usize)?;
+        let (key, n) = lane.put_from(Class::Content, file, 0, size as usize)?;
         return Ok((key, n as u64));
     }
+    let (class, round) = match size > LARGE {
+        true => (Class::Large, STRETCH * ROUND * rayon::current_num_threads() as u64),
+        false => (Class::Content, STRETCH),
+    };
     let mut builder = Builder::default();
     let mut size = size;
     let mut data_end = if sparse { 0 } else { size };
     while builder.length < size {
         cancel.check()?;
-        if builder.length >= data_end {
-            let (start, end) = next_data(file, builder.length, &mut size)?;
+        let at = builder.length;
+        if at >= data_end {
+            size = size.min(holes::length(file)?);
+            let data = holes::data(file, at..size);
             // Whole blocks only: what a hole and data share is read with the data, and
             // what a hole leaves of the last block is read as well.
-            builder.zeros(lane, start.saturating_sub(builder.length) / BLOCK as u64)?;
-            data_end = end.max(builder.length + 1);
+            builder.zeros(lane, data.start.saturating_sub(at) / BLOCK as u64)?;
+            data_end = data.end.max(builder.length + 1).next_multiple_of(BLOCK as u64);
             continue;
         }
-        let len = (size - builder.length).min(BLOCK as u64) as usize;
-        let (key, n) = lane.put_from(file, builder.length, len)?;
-        if n > 0 {
+        let end = size.min(data_end).min(at + round);
+        for (key, n) in read(lane, class, file, at..end, cancel)? {
             builder.block(lane, &key, n)?;
         }
-        if n < len {
+        if builder.length < end {
             break;
         }
     }
     builder.finish(lane)
 }
 
-/// Where data begins at or after `at`, and where it ends; `size` becomes smaller when
-/// the file did. A file system without holes has data everywhere.
-fn next_data(file: &File, at: u64, size: &mut u64) -> Result<(u64, u64)> {
-    let told = |e| Error::io(e, "could not read", "a file with holes");
-    *size = file.metadata().map_err(told)?.len().min(*size);
-    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-        Ok(start) => start.min(*size),
-        Err(Errno::NXIO) => return Ok((*size, *size)),
-        Err(_) => return Ok((at, *size)),
+/// Stores the blocks of `range`, which begins with one: their keys and lengths, up to
+/// where the file ends. More than one stretch is shared out among all threads.
+fn read(
+    lane: &mut Lane<'_>,
+    class: Class,
+    file: &File,
+    range: Range<u64>,
+    cancel: &Cancel,
+) -> Result<Vec<(Key, usize)>> {
+    let end = range.end;
+    let stretch = |lane: &mut Lane<'_>, start: u64| {
+        let mut blocks = Vec::with_capacity(FRAME / BLOCK);
+        for at in (start..end.min(start + STRETCH)).step_by(BLOCK) {
+            let len = (end - at).min(BLOCK as u64) as usize;
+            let (key, n) = lane.put_from(class, file, at, len)?;
+            blocks.extend((n > 0).then_some((key, n)));
+            if n < len {
+                break;
+            }
+        }
+        Ok(blocks)
     };
-    let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(*size).min(*size);
-    Ok((start, end))
+    if end - range.start <= STRETCH {
+        return stretch(lane, range.start);
+    }
+    let writer = lane.writer();
+    let starts: Vec<u64> = range.clone().step_by(STRETCH as usize).collect();
+    let stretches: Vec<Vec<(Key, usize)>> = starts
+        .par_iter()
+        .with_max_len(1)
+        .map_init(
+            || writer.lane(),
+            |lane, start| {
+                cancel.check()?;
+                stretch(lane, *start)
+            },
+        )
+        .collect::<Result<_>>()?;
+    let mut blocks = Vec::with_capacity(stretches.len() * (FRAME / BLOCK));
+    for (start, stretch) in starts.into_iter().zip(stretches) {
+        let length: u64 = stretch.iter().map(|(_, n)| *n as u64).sum();
+        blocks.extend(stretch);
+        // What was read after the end of a file that became shorter is no part of it.
+        if length < STRETCH.min(end - start) {
+            break;
+        }
+    }
+    Ok(blocks)
 }
 
 /// Stores all that `from` yields, cut like a file; returns its key and length.
@@ -87,10 +136,8 @@ pub fn store_bytes(lane: &mut Lane<'_>, mut from: impl Read, cancel: &Cancel) ->
             }
         }
         if n > 0 {
-            let key = match n == BLOCK && zeros::is_zero(&block) {
-                true => zeros::put(lane, 0)?,
-                false => lane.put(ObjectKind::Blob, &block[..n])?,
-            };
+            let class = if builder.length < LARGE { Class::Content } else { Class::Large };
+            let key = lane.put_block(class, &block[..n])?;
             builder.block(lane, &key, n)?;
         }
         if n < BLOCK {

@@ -5,6 +5,7 @@ use super::zeros;
 use crate::error::{Error, Result};
 use crate::object::{Key, ObjectKind};
 use crate::store::Source;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// A piece of content.
@@ -26,8 +27,24 @@ impl Piece<'_> {
     }
 }
 
+/// A block of content, or a run of blocks that are known to be zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaf {
+    /// Where it begins.
+    pub at: u64,
+    /// How many bytes it is.
+    pub length: u64,
+    /// The block; none for zeros.
+    pub key: Option<Key>,
+}
+
 /// What is done with each piece: where it begins, the piece.
 pub type EachPiece<'a> = &'a mut dyn FnMut(u64, Piece<'_>) -> Result<()>;
+
+/// Blocks that one thread is handed at once, and how often all are between two moments
+/// at which they wait for the last.
+const STRETCH: usize = 16;
+const ROUND: usize = 16;
 
 /// Hands the content `key` of `size` bytes to `each`, in order and without gaps. A
 /// block that is wholly zero comes as `Zeros`, whether it was a hole or written so.
@@ -50,13 +67,84 @@ pub fn load_range(
     range: Range<u64>,
     each: EachPiece<'_>,
 ) -> Result<()> {
+    let wanted = range.start.min(size)..range.end.min(size);
+    leaves(source, key, size, &wanted, &mut |leaf| view_part(source, &leaf, &wanted, each))
+}
+
+/// Hands stretches of the content `key` of `size` bytes to `act`: the blocks of each are
+/// in order, all are handed over, but from many threads at once when there are many.
+/// What they hold is not read.
+///
+/// # Errors
+/// `NotFound` and `Corrupt` when a list is not whole; the first that `act` returns.
+pub fn spread(
+    source: &(impl Source + ?Sized),
+    key: &Key,
+    size: u64,
+    act: &(dyn Fn(&[Leaf]) -> Result<()> + Sync),
+) -> Result<()> {
+    let most = STRETCH * ROUND * rayon::current_num_threads();
+    let mut round = Vec::new();
+    let flush = |round: &mut Vec<Leaf>| {
+        match round.len() {
+            ..=STRETCH => act(round)?,
+            _ => round.par_chunks(STRETCH).with_max_len(1).try_for_each(act)?,
+        }
+        round.clear();
+        Ok(())
+    };
+    leaves(source, key, size, &(0..size), &mut |leaf| {
+        round.push(leaf);
+        if round.len() < most { Ok(()) } else { flush(&mut round) }
+    })?;
+    if round.is_empty() { Ok(()) } else { flush(&mut round) }
+}
+
+/// Shows what a leaf stands for, checked.
+///
+/// # Errors
+/// `NotFound` and `Corrupt` when it is not whole; what `each` returns.
+pub fn view(source: &(impl Source + ?Sized), leaf: &Leaf, each: EachPiece<'_>) -> Result<()> {
+    view_part(source, leaf, &(leaf.at..leaf.at + leaf.length), each)
+}
+
+/// Shows what of a leaf lies in `wanted`.
+fn view_part(
+    source: &(impl Source + ?Sized),
+    leaf: &Leaf,
+    wanted: &Range<u64>,
+    each: EachPiece<'_>,
+) -> Result<()> {
+    let (from, to) = (leaf.at.max(wanted.start), (leaf.at + leaf.length).min(wanted.end));
+    let Some(key) = &leaf.key else { return each(from, Piece::Zeros(to - from)) };
+    source.view(key, &mut |bytes| {
+        if bytes.len() as u64 != leaf.length {
+            let (count, length) = (bytes.len(), leaf.length);
+            return Err(Error::corrupt(format!("{key} has {count} bytes instead of {length}")));
+        }
+        match &bytes[(from - leaf.at) as usize..(to - leaf.at) as usize] {
+            [] => Ok(()),
+            bytes if zeros::is_zero(bytes) => each(from, Piece::Zeros(to - from)),
+            bytes => each(from, Piece::Bytes(bytes)),
+        }
+    })
+}
+
+/// Calls `each` for the leaves of the content `key` of `size` bytes that lie in `wanted`
+/// or touch it, in order. Reads lists only.
+fn leaves(
+    source: &(impl Source + ?Sized),
+    key: &Key,
+    size: u64,
+    wanted: &Range<u64>,
+    each: &mut dyn FnMut(Leaf) -> Result<()>,
+) -> Result<()> {
     let level = top_level(size);
     let kind = if level == 0 { ObjectKind::Blob } else { ObjectKind::List };
     if key.kind() != kind {
         return Err(Error::corrupt(format!("{key} cannot be content of {size} bytes")));
     }
-    let wanted = range.start.min(size)..range.end.min(size);
-    walk(source, key, level, 0..size, &wanted, each)
+    walk(source, key, level, 0..size, wanted, each)
 }
 
 /// Goes through the part of the content that `part` is; `key` is its blob or list.
@@ -66,30 +154,18 @@ fn walk(
     level: u8,
     part: Range<u64>,
     wanted: &Range<u64>,
-    each: EachPiece<'_>,
+    each: &mut dyn FnMut(Leaf) -> Result<()>,
 ) -> Result<()> {
-    let (from, to) = (part.start.max(wanted.start), part.end.min(wanted.end));
     let length = part.end - part.start;
     // Empty content is still an object that must be there.
-    if from >= to && length > 0 {
+    if part.start.max(wanted.start) >= part.end.min(wanted.end) && length > 0 {
         return Ok(());
     }
     if length == span(level + 1) && *key == zeros::key(level) {
-        return each(from, Piece::Zeros(to - from));
+        return each(Leaf { at: part.start, length, key: None });
     }
     if level == 0 {
-        return source.view(key, &mut |bytes| {
-            if bytes.len() as u64 != length {
-                let count = bytes.len();
-                return Err(Error::corrupt(format!("{key} has {count} bytes instead of {length}")));
-            }
-            let bytes = &bytes[(from - part.start) as usize..(to - part.start) as usize];
-            match bytes {
-                [] => Ok(()),
-                _ if zeros::is_zero(bytes) => each(from, Piece::Zeros(to - from)),
-                _ => each(from, Piece::Bytes(bytes)),
-            }
-        });
+        return each(Leaf { at: part.start, length, key: Some(*key) });
     }
     let mut list = None;
     source.view(key, &mut |bytes| {

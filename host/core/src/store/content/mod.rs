@@ -13,11 +13,12 @@
 
 mod build;
 mod compare;
+pub(crate) mod holes;
 mod list;
 mod load;
 pub(super) mod zeros;
 
-pub use build::{store_bytes, store_file};
+pub use build::{LARGE, store_bytes, store_file};
 pub use compare::{EachRange, differing};
 pub use list::{List, children};
-pub use load::{EachPiece, Piece, load, load_range, pieces, read_all};
+pub use load::{EachPiece, Leaf, Piece, load, load_range, pieces, read_all, spread, view};

@@ -10,13 +10,15 @@ use super::rights::Rights;
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
-use crate::store::Source;
-use crate::store::content::{self, Piece};
+use crate::store::content::{self, holes};
+use crate::store::{BLOCK, Source};
 use crate::tree::compare::Change;
 use crate::tree::node::{Entry, Node, Xattr};
 use crate::tree::scan::Stat;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,30 +173,49 @@ pub fn kind_is(stat: &Stat, entry: &Entry) -> bool {
         }
 }
 
-/// Whether `file` holds exactly the content `key` of `size` bytes.
-fn content_is(source: &dyn Source, file: &File, key: &Key, size: u64) -> Result<bool> {
-    let mut buffer = vec![0; crate::store::BLOCK.min(size as usize)];
-    if key.kind() == ObjectKind::Blob {
-        return Ok(fill(file, &mut buffer, 0)? && Key::of(ObjectKind::Blob, &buffer) == *key);
-    }
-    let mut same = true;
+/// Whether `file` holds exactly the content `key` of `size` bytes. Its holes are not read,
+/// and of what is stored only the lists.
+pub(super) fn content_is(source: &dyn Source, file: &File, key: &Key, size: u64) -> Result<bool> {
     // Thrown to end early, and told from what goes wrong by `same`.
-    let differs = || Error::new(Kind::Changed, "it is not as stored");
-    let done = content::load(source, key, size, &mut |at, piece| {
-        let mut done = 0;
-        while same && done < piece.length() {
-            let part = (piece.length() - done).min(buffer.len() as u64) as usize;
-            let buffer = &mut buffer[..part];
-            same = fill(file, buffer, at + done)?
-                && match piece {
-                    Piece::Bytes(bytes) => bytes[done as usize..][..part] == *buffer,
-                    Piece::Zeros(_) => buffer.iter().all(|&b| b == 0),
-                };
-            done += part as u64;
+    let same = AtomicBool::new(true);
+    let done = content::spread(source, key, size, &|leaves| {
+        let mut buffer = vec![0; BLOCK.min(size as usize)];
+        for leaf in leaves {
+            let (start, end) = (leaf.at, leaf.at + leaf.length);
+            let is = match &leaf.key {
+                None => is_zero(file, start..end, &mut buffer)?,
+                Some(key) => {
+                    let bytes = &mut buffer[..leaf.length as usize];
+                    fill(file, bytes, start)? && Key::of(ObjectKind::Blob, bytes) == *key
+                }
+            };
+            if !is {
+                same.store(false, Ordering::Relaxed);
+                return Err(Error::new(Kind::Changed, "it is not as stored"));
+            }
         }
-        if same { Ok(()) } else { Err(differs()) }
+        Ok(())
     });
-    if same { done.map(|()| true) } else { Ok(false) }
+    if same.into_inner() { done.map(|()| true) } else { Ok(false) }
+}
+
+/// Whether `file` reads as zeros in `range`.
+fn is_zero(file: &File, range: Range<u64>, buffer: &mut [u8]) -> Result<bool> {
+    let mut rest = range;
+    while rest.start < rest.end {
+        let data = holes::data(file, rest.clone());
+        let mut at = data.start;
+        while at < data.end {
+            let part = (data.end - at).min(buffer.len() as u64) as usize;
+            let bytes = &mut buffer[..part];
+            if !(fill(file, bytes, at)? && bytes.iter().all(|&b| b == 0)) {
+                return Ok(false);
+            }
+            at += part as u64;
+        }
+        rest.start = data.end;
+    }
+    Ok(true)
 }
 
 /// Fills `buffer` from `file` at `offset`; false when the file ends before.

@@ -7,14 +7,10 @@ use super::Run;
 use super::aside::{Aside, unfinished};
 use super::attributes::On;
 use super::outcome::Refusal;
-use crate::disk::{Handle, Special};
+use crate::disk::Special;
 use crate::error::{Kind, Result};
 use crate::object::Key;
-use crate::store::content::{self, Piece};
 use crate::tree::node::{Entry, Node, Time};
-
-/// Zero runs of whole pages become holes again.
-const GRAIN: usize = 4096;
 
 /// An entry to be made.
 pub struct Draft<'a> {
@@ -84,40 +80,5 @@ impl Run<'_> {
             let _ = self.disk.unlink(&aside.dir, &first);
         }
         done.map_err(|e| e.context(crate::error::show_bytes(path)))
-    }
-
-    fn fill(&self, file: &Handle, (key, size, sparse): (&Key, u64, bool)) -> Result<()> {
-        if sparse {
-            self.disk.truncate(file, size)?;
-        }
-        content::load(self.source, key, size, &mut |at, piece| {
-            self.cancel.check()?;
-            if !sparse {
-                self.report.advance(piece.length());
-            }
-            match piece {
-                Piece::Bytes(bytes) if !sparse => self.disk.write_all(file, at, bytes),
-                Piece::Bytes(bytes) => {
-                    content::pieces(bytes, GRAIN).try_for_each(|(start, piece)| match piece {
-                        Piece::Bytes(bytes) => self.disk.write_all(file, at + start, bytes),
-                        Piece::Zeros(_) => Ok(()),
-                    })
-                }
-                Piece::Zeros(_) if sparse => Ok(()),
-                Piece::Zeros(length) => self.zeros(file, at, length),
-            }
-        })
-    }
-
-    fn zeros(&self, file: &Handle, at: u64, length: u64) -> Result<()> {
-        let zeros = [0; 64 * 1024];
-        let mut done = 0;
-        while done < length {
-            self.cancel.check()?;
-            let part = (length - done).min(zeros.len() as u64);
-            self.disk.write_all(file, at + done, &zeros[..part as usize])?;
-            done += part;
-        }
-        Ok(())
     }
 }

@@ -18,6 +18,7 @@ mod aside;
 mod attributes;
 mod call;
 mod dirs;
+mod fill;
 mod finish;
 mod links;
 mod look;
@@ -48,8 +49,9 @@ use crate::disk::Disk;
 use crate::error::Result;
 use crate::report::Report;
 use crate::store::Source;
+use crate::store::content::LARGE;
 use crate::tree::compare::{Change, Only, Step, Walk};
-use crate::tree::node::Time;
+use crate::tree::node::{Node, Time};
 use crate::tree::root::Root;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -86,6 +88,12 @@ pub(super) struct Run<'a> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether it is about content that all threads together read or write.
+fn is_large(change: &Change) -> bool {
+    let sides = [&change.before, &change.after];
+    sides.into_iter().flatten().any(|entry| matches!(entry.node, Node::File { size, .. } if size > LARGE))
 }
 
 /// The present time.
@@ -148,7 +156,8 @@ impl<'a> Run<'a> {
     }
 
     /// Goes through all changes; those that `pick` wants are handed to `act`, from many
-    /// threads at once, unless they were refused.
+    /// threads at once, unless they were refused. Those about large files come one by
+    /// one: their content is what all threads work on.
     fn each(
         &self,
         pick: impl Fn(&Change, Action) -> bool,
@@ -157,8 +166,11 @@ impl<'a> Run<'a> {
         let mut batch = Vec::with_capacity(BATCH);
         let flush = |batch: &mut Vec<Change>| {
             self.cancel.check()?;
-            let todo = batch.par_iter().filter(|change| !self.is_refused(&change.path));
-            todo.try_for_each(&act)?;
+            let (large, small): (Vec<&Change>, Vec<&Change>) =
+                batch.iter().partition(|change| is_large(change));
+            let wanted = |change: &&Change| !self.is_refused(&change.path);
+            small.into_par_iter().filter(wanted).try_for_each(&act)?;
+            large.into_iter().filter(wanted).try_for_each(&act)?;
             batch.clear();
             Ok(())
         };

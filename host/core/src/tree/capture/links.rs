@@ -6,6 +6,7 @@
 
 use super::finish::damaged;
 use super::node::{Fresh, Node, Slot};
+use super::scan::is_large;
 use super::{Capture, Worker, lock};
 use crate::error::Result;
 use crate::object::{Key, ObjectKind};
@@ -59,8 +60,11 @@ impl<'a> Capture<'a> {
     /// Captures all inodes that have several names, and finishes what waited for them.
     pub(super) fn resolve_links(&self) -> Result<()> {
         let links = std::mem::take(&mut *lock(&self.links));
-        let groups: Vec<Vec<Member<'a>>> = links.groups.into_values().collect();
-        groups.into_par_iter().for_each(|group| self.work(|worker| self.resolve(worker, group)));
+        // The content of a large one is read by all threads together.
+        let (large, small): (Vec<Vec<Member<'a>>>, Vec<_>) =
+            links.groups.into_values().partition(|group| group.iter().any(|member| is_large(&member.stat)));
+        small.into_par_iter().for_each(|group| self.work(|worker| self.resolve(worker, group)));
+        large.into_iter().for_each(|group| self.work(|worker| self.resolve(worker, group)));
         self.check()?;
         let waiting = links.waiting;
         waiting.into_par_iter().for_each(|node| self.work(|worker| self.arrived(worker, node)));

@@ -32,7 +32,7 @@ use clock::Clock;
 use node::{Done, Fresh};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Stores all of `dir` that is selected; returns the key of its `Root`. `previous` is
 /// the root of a snapshot that is known to be in the store: what did not change since
@@ -84,6 +84,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         clock: Clock::now(store, dir.id().0)?,
         workers: Mutex::default(),
         links: Mutex::default(),
+        large: Mutex::default(),
         update: Mutex::new(Update::new(&cache, previous)),
         failure: Mutex::default(),
         stop: AtomicBool::new(false),
@@ -154,6 +155,7 @@ struct Capture<'a> {
     clock: Clock,
     workers: Mutex<Vec<Worker<'a>>>,
     links: Mutex<links::Links<'a>>,
+    large: Mutex<Vec<(Arc<node::Node<'a>>, Vec<scan::Unread>)>>,
     update: Mutex<Update<'a>>,
     failure: Mutex<Option<Error>>,
     stop: AtomicBool,
@@ -183,6 +185,7 @@ impl<'a> Capture<'a> {
     fn run(&self) -> Result<(Root, Update<'a>)> {
         rayon::scope(|scope| scope.spawn(|scope| self.top(scope)));
         self.check()?;
+        self.read_large()?;
         self.resolve_links()?;
         self.check()?;
         let workers = std::mem::take(&mut *lock(&self.workers));

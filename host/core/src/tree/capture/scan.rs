@@ -4,6 +4,7 @@
 use super::node::{Node, Own, Slot};
 use super::{Capture, Worker, lock};
 use crate::error::Result;
+use crate::store::content::LARGE;
 use crate::tree::root::Why;
 use crate::tree::scan::{Enter, Place, Scratch, Stat, Taken};
 use crate::tree::statcache::{CachedEntry, DirRecord};
@@ -27,7 +28,7 @@ struct Below {
 }
 
 /// An entry that has to be read.
-struct Unread {
+pub(super) struct Unread {
     slot: u32,
     name: CString,
     stat: Stat,
@@ -39,6 +40,7 @@ struct Found {
     slots: Vec<Slot>,
     below: Vec<Below>,
     unread: Vec<Unread>,
+    large: Vec<Unread>,
     linked: Vec<(u32, CString, Stat)>,
 }
 
@@ -163,7 +165,8 @@ impl<'a> Capture<'a> {
                 bytes += if stat.is_file() { stat.size } else { 0 };
                 found.slots[slot as usize] = Slot::Same(at);
             } else {
-                found.unread.push(Unread { slot, name: name.to_owned(), stat });
+                let list = if is_large(&stat) { &mut found.large } else { &mut found.unread };
+                list.push(Unread { slot, name: name.to_owned(), stat });
             }
         }
         self.files.fetch_add(files, Ordering::Relaxed);
@@ -197,7 +200,7 @@ impl<'a> Capture<'a> {
         handle: Arc<OwnedFd>,
         found: Found,
     ) -> Result<()> {
-        let Found { slots, below, mut unread, linked } = found;
+        let Found { slots, below, mut unread, large, linked } = found;
         // The last batch is read here, the others by whoever has time.
         let here = unread.split_off(unread.len() - last_batch(&unread));
         let mut batches = Vec::new();
@@ -207,7 +210,11 @@ impl<'a> Capture<'a> {
         if !(below.is_empty() && batches.is_empty()) {
             self.walk.kept.keep(&node.place.dir, handle.clone());
         }
-        node.begin(slots, 1 + below.len() + batches.len() + usize::from(!linked.is_empty()));
+        let waits = usize::from(!linked.is_empty()) + usize::from(!large.is_empty());
+        node.begin(slots, 1 + below.len() + batches.len() + waits);
+        if !large.is_empty() {
+            lock(&self.large).push((node.clone(), large));
+        }
         if !linked.is_empty() {
             lock(&self.links).add(&node, linked);
         }
@@ -228,6 +235,19 @@ impl<'a> Capture<'a> {
         self.read_batch(worker, &node, Some(&handle), &here)?;
         drop(handle);
         self.arrived(worker, node)
+    }
+
+    /// Captures the large files that were met, one by one: the content of each is read by
+    /// all threads together.
+    pub(super) fn read_large(&self) -> Result<()> {
+        for (node, files) in std::mem::take(&mut *lock(&self.large)) {
+            self.work(|worker| {
+                self.read_batch(worker, &node, None, &files)?;
+                self.arrived(worker, node)
+            });
+            self.check()?;
+        }
+        Ok(())
     }
 
     fn read_batch(
@@ -259,6 +279,11 @@ impl<'a> Capture<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether all threads together read its content.
+pub(super) fn is_large(stat: &Stat) -> bool {
+    stat.is_file() && stat.size > LARGE
 }
 
 /// How many files at the end of `unread` one job reads.

@@ -2,6 +2,7 @@
 
 mod faults;
 mod kinds;
+mod large;
 mod model;
 mod never;
 mod race;
