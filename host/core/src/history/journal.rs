@@ -8,7 +8,7 @@
 use super::id::Id;
 use super::sealed;
 use super::snapshot::{newer, read};
-use super::timeline::Record;
+use super::timeline::{Record, Timeline};
 use crate::disk::{Dir, Disk};
 use crate::error::{Kind, Result};
 use crate::text::Bytes;
@@ -61,6 +61,8 @@ pub struct Journal {
     pub only: Vec<Bytes>,
     /// The line for the timeline once it is done.
     pub record: Record,
+    /// The number of that line.
+    pub number: u64,
 }
 
 impl Journal {
@@ -83,6 +85,11 @@ impl Journal {
             return Err(newer(WHAT));
         }
         Ok(Some(journal))
+    }
+
+    /// Whether its line was added to `timeline`, and not taken back by the next one.
+    pub fn is_in(&self, timeline: &Timeline) -> bool {
+        timeline.number.checked_sub(self.number).is_some_and(|since| since % 2 == 0)
     }
 
     /// Writes it, durable afterwards.

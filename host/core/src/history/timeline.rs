@@ -1,10 +1,13 @@
 //! The timeline: every step, in the order in which they were taken.
 //!
-//! A file of lines, each a checksum, a space, and a step in JSON. It is written anew
-//! with each line more (and by retention without steps that lost their snapshot), so
+//! A file of lines, each a checksum, a space, and a numbered step in JSON. It is written
+//! anew with each line more (and by retention without steps that lost their snapshot), so
 //! no other name of the file changes with it. A torn last line is passed over; a damaged
-//! line in between is skipped and counted. Replaying the lines gives two stacks, as in an editor: steps that can
-//! be undone, and steps that can be redone.
+//! line in between is skipped and counted. Replaying the lines gives two stacks, as in an
+//! editor: steps that can be undone, and steps that can be redone.
+//!
+//! The same step may be taken twice in a row, so only its number tells whether a line was
+//! added already.
 
 use super::id::Id;
 use super::snapshot::SnapshotKind;
@@ -22,6 +25,15 @@ const FILE: &str = "timeline";
 const MOST_BYTES: u64 = 64 << 20;
 
 /// One line.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    /// One more than that of the line before.
+    number: u64,
+    #[serde(flatten)]
+    record: Record,
+}
+
+/// What a line says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Record {
@@ -82,6 +94,8 @@ pub struct Timeline {
     pub damaged: usize,
     /// The last whole line.
     pub last: Option<Record>,
+    /// Its number: how many steps were taken in all.
+    pub number: u64,
 }
 
 impl Timeline {
@@ -107,7 +121,10 @@ impl Timeline {
         lines.pop();
         for line in lines {
             match decode(line) {
-                Some(record) => timeline.apply(record),
+                Some(line) => {
+                    timeline.number = line.number;
+                    timeline.apply(line.record);
+                }
                 None if line.is_empty() => {}
                 None => timeline.damaged += 1,
             }
@@ -153,7 +170,8 @@ impl Timeline {
         if text.last().is_some_and(|&b| b != b'\n') {
             text.push(b'\n');
         }
-        text.extend(encode(record));
+        let number = Self::replay(&text).number.saturating_add(1);
+        text.extend(encode(number, record));
         // Written anew, not in place: other names of the file (the twin's, a copy's made
         // of links) must not change with it.
         disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
@@ -174,15 +192,16 @@ impl Timeline {
         let kept = |step: &&Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
         let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
-        let mut text = Vec::new();
         // Undone steps were done once, the next to be redone first of them all.
-        for step in self.done.iter().filter(kept).chain(undone.iter().rev().copied()) {
-            text.extend(encode(&did(step)));
-        }
-        for step in undone {
+        let all = self.done.iter().filter(kept).chain(undone.iter().rev().copied());
+        let mut records: Vec<Record> = all.map(did).collect();
+        records.extend(undone.iter().map(|step| {
             let saved = step.after.clone().expect("an undone step has a state after it");
-            text.extend(encode(&Record::Undid { before: step.before.clone(), saved }));
-        }
+            Record::Undid { before: step.before.clone(), saved }
+        }));
+        let first = (self.number + 1).saturating_sub(records.len() as u64);
+        let text: Vec<u8> =
+            (first..).zip(&records).flat_map(|(number, record)| encode(number, record)).collect();
         disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
     }
 
@@ -194,8 +213,9 @@ impl Timeline {
     }
 }
 
-fn encode(record: &Record) -> Vec<u8> {
-    let json = serde_json::to_vec(record).expect("a record can be written as JSON");
+fn encode(number: u64, record: &Record) -> Vec<u8> {
+    let line = Line { number, record: record.clone() };
+    let json = serde_json::to_vec(&line).expect("a record can be written as JSON");
     let mut line = check(&json).into_bytes();
     line.push(b' ');
     line.extend(json);
@@ -203,7 +223,7 @@ fn encode(record: &Record) -> Vec<u8> {
     line
 }
 
-fn decode(line: &[u8]) -> Option<Record> {
+fn decode(line: &[u8]) -> Option<Line> {
     let (sum, json) = line.split_at_checked(16)?;
     let json = json.strip_prefix(b" ")?;
     if check(json).as_bytes() != sum {
@@ -227,7 +247,7 @@ mod tests {
     }
 
     fn text(records: &[Record]) -> Vec<u8> {
-        records.iter().flat_map(encode).collect()
+        (1..).zip(records).flat_map(|(number, record)| encode(number, record)).collect()
     }
 
     fn did(kind: SnapshotKind, n: u32) -> Record {
@@ -296,7 +316,7 @@ mod tests {
         assert_eq!(before.needed(), [&id(1), &id(3), &id(2)]);
         before.prune(&disk, &dir, |_| true).unwrap();
         let same = Timeline::load(temp.path()).unwrap();
-        assert_eq!((&same.done, &same.undone), (&before.done, &before.undone));
+        assert_eq!(same, before);
         before.prune(&disk, &dir, |i| *i != id(4)).unwrap();
         let less = Timeline::load(temp.path()).unwrap();
         assert_eq!((less.done.len(), less.undone.len()), (1, 1));

@@ -81,14 +81,15 @@ impl Session {
                 saved: saved.id.clone(),
                 targets: plan.targets,
                 only: plan.only,
-                record: plan.record.clone(),
+                record: plan.record,
+                number: self.timeline()?.number.saturating_add(1),
             };
             journal.begin(&env.disk, &self.dir)?;
             not_restored.extend(self.put_back(&journal, &plan.to, &saved, partial)?);
-        }
-        // An undo that changes nothing still goes one step back; a restore is no step then.
-        if !nothing_to_do || plan.action != Action::Restore {
-            self.note(&plan.record)?;
+            self.note(&journal)?;
+        } else if plan.action != Action::Restore {
+            // An undo that changes nothing still goes one step back; a restore is no step then.
+            Timeline::append(&env.disk, &self.dir, &plan.record)?;
         }
         self.retain();
         self.mirror(None);
@@ -167,12 +168,12 @@ impl Session {
         Ok(list)
     }
 
-    /// Adds the step to the timeline, unless it is the last one already.
-    pub(super) fn note(&self, record: &crate::history::timeline::Record) -> Result<()> {
-        if Timeline::load(self.opened().path())?.last.as_ref() == Some(record) {
+    /// Adds the step to the timeline, unless it is there already.
+    pub(super) fn note(&self, journal: &Journal) -> Result<()> {
+        if journal.is_in(&self.timeline()?) {
             return Ok(());
         }
-        Timeline::append(&self.env().disk, &self.dir, record)
+        Timeline::append(&self.env().disk, &self.dir, &journal.record)
     }
 }
 

@@ -121,13 +121,12 @@ impl Session {
             not_restored.extend(self.restore_target(&journal, name, to, saved, true)?);
         }
         if *how == Recovery::TakeBack {
-            let timeline = Timeline::load(self.opened().path())?;
-            if timeline.last.as_ref() == Some(&journal.record) {
+            if journal.is_in(&self.timeline()?) {
                 let back = journal.record.taken_back(&journal.to, &journal.saved);
                 Timeline::append(&env.disk, &self.dir, &back)?;
             }
         } else {
-            self.note(&journal.record)?;
+            self.note(&journal)?;
         }
         Journal::end(&env.disk, &self.dir)?;
         Ok(not_restored)

@@ -16,7 +16,6 @@ mod lock;
 pub mod opaque;
 mod open;
 mod pack;
-pub(crate) mod private;
 mod read;
 mod seal;
 pub mod verify;

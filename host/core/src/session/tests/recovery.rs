@@ -65,7 +65,7 @@ fn a_crash_between_the_timeline_and_the_journal_adds_the_step_once() {
     world.run("after");
     let outcome = world.go(&Ask::Undo).unwrap();
     let session = world.session();
-    let record = session.timeline().unwrap().last.unwrap();
+    let timeline = session.timeline().unwrap();
     let journal = Journal {
         format: Journal::FORMAT,
         verb: Verb::Undo,
@@ -73,13 +73,43 @@ fn a_crash_between_the_timeline_and_the_journal_adds_the_step_once() {
         saved: outcome.saved_as,
         targets: vec!["tree".into()],
         only: Vec::new(),
-        record,
+        record: timeline.last.unwrap(),
+        number: timeline.number,
     };
     journal.begin(&session.env().disk, &session.dir).unwrap();
     let before = session.timeline().unwrap();
     drop(session);
     let after = world.session().timeline().unwrap();
     assert_eq!((before.done, before.undone), (after.done, after.undone));
+}
+
+#[test]
+fn a_step_like_the_last_one_is_not_taken_for_it() {
+    let world = World::new();
+    world.set("w");
+    let first = world.take(SnapshotKind::Manual).snapshot.id;
+    world.set("x");
+    world.run("x");
+    world.go(&Ask::Restore(first)).unwrap();
+    world.set("x");
+    // Both steps go from the run's snapshot to itself; the second is cut short.
+    let outcome = world.go(&Ask::Undo).unwrap();
+    let session = world.session();
+    let before = session.timeline().unwrap();
+    let journal = Journal {
+        format: Journal::FORMAT,
+        verb: Verb::Undo,
+        to: outcome.restored_to,
+        saved: outcome.saved_as,
+        targets: vec!["tree".into()],
+        only: Vec::new(),
+        record: before.last.unwrap(),
+        number: before.number + 1,
+    };
+    journal.begin(&session.env().disk, &session.dir).unwrap();
+    drop(session);
+    let after = world.session().timeline().unwrap();
+    assert_eq!((after.done.len(), after.undone.len()), (before.done.len() - 1, before.undone.len() + 1));
 }
 
 #[test]
@@ -103,6 +133,7 @@ fn a_step_that_is_taken_back_late_leaves_the_history_as_it_was() {
             targets: vec!["tree".into()],
             only: Vec::new(),
             record: session.timeline().unwrap().last.unwrap(),
+            number: session.timeline().unwrap().number,
         };
         journal.begin(&session.env().disk, &session.dir).unwrap();
         drop(session);

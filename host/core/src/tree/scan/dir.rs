@@ -7,7 +7,6 @@
 //! whole: none is too long, and none leads through a link. A directory opened again
 //! must be the same inode, or it is gone.
 
-use crate::disk::Lent;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -26,8 +25,6 @@ pub struct Dir {
     name: CString,
     id: (u64, u64),
     handle: Mutex<Option<Arc<OwnedFd>>>,
-    /// Permission to enter it, as long as something in it is still to be looked at.
-    _lent: Option<Lent>,
 }
 
 /// The directories whose handles are kept.
@@ -47,15 +44,13 @@ impl Default for Kept {
 impl Dir {
     /// The top: its handle is never closed.
     pub fn top(handle: Arc<OwnedFd>, id: (u64, u64)) -> Arc<Self> {
-        let handle = Mutex::new(Some(handle));
-        Arc::new(Self { above: None, name: CString::default(), id, handle, _lent: None })
+        Arc::new(Self { above: None, name: CString::default(), id, handle: Mutex::new(Some(handle)) })
     }
 
     /// The directory `name` of `above`, which was opened as `handle` and is the inode `id`.
-    /// The handle is not kept until [`Kept::keep`] says so. What was `lent` to open it
-    /// is given back with it.
-    pub fn below(above: &Arc<Self>, name: CString, id: (u64, u64), lent: Option<Lent>) -> Arc<Self> {
-        Arc::new(Self { above: Some(above.clone()), name, id, handle: Mutex::default(), _lent: lent })
+    /// The handle is not kept until [`Kept::keep`] says so.
+    pub fn below(above: &Arc<Self>, name: CString, id: (u64, u64)) -> Arc<Self> {
+        Arc::new(Self { above: Some(above.clone()), name, id, handle: Mutex::new(None) })
     }
 
     /// The directory above; none for the top.
@@ -215,7 +210,7 @@ mod tests {
         for level in 1..=20 {
             let above = chain.last().unwrap().clone();
             let (handle, id) = open(&temp.path().join("d/".repeat(level)));
-            let dir = Dir::below(&above, c"d".to_owned(), id, None);
+            let dir = Dir::below(&above, c"d".to_owned(), id);
             kept.keep(&dir, handle);
             chain.push(dir);
         }
