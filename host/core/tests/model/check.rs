@@ -8,6 +8,7 @@ use crate::world::World;
 use snapback_core::history::{Id, timeline};
 use snapback_core::object::{Key, ObjectKind};
 use snapback_core::session::{By, Plan, Project};
+use snapback_core::store::BLOCK;
 use snapback_core::text::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -129,21 +130,19 @@ pub fn leftovers(world: &World) {
     }
 }
 
-/// Fails when the bytes of a small file are stored that no snapshot of `after` has and
-/// `before` had: what was forgotten is gone.
+/// Fails when a block is stored that no snapshot of `after` has and one of `before` had:
+/// what was forgotten is gone.
 pub fn forgotten(before: &State, after: &State, project: &Project) {
-    let contents = |state: &State| -> BTreeSet<Key> {
+    let blocks = |state: &State| -> BTreeSet<Key> {
         let items = state.history.snaps.iter().flat_map(|snap| snap.state.0.values());
-        let blob = |node: &Node| match node {
-            Node::File(content) if !content.is_sparse() && content.0.len() <= 65_536 => {
-                Some(Key::of(ObjectKind::Blob, &content.0))
-            }
+        let contents = items.filter_map(|item| match &item.inode.node {
+            Node::File(content) => Some(&content.0),
             _ => None,
-        };
-        items.filter_map(|item| blob(&item.inode.node)).collect()
+        });
+        contents.flat_map(|bytes| bytes.chunks(BLOCK)).map(|block| Key::of(ObjectKind::Blob, block)).collect()
     };
-    let kept = contents(after);
-    for key in contents(before).difference(&kept) {
+    let kept = blocks(after);
+    for key in blocks(before).difference(&kept) {
         assert!(!project.need_store().unwrap().contains(key).unwrap(), "{key} is still stored");
     }
 }

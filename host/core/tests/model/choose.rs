@@ -6,6 +6,7 @@ use crate::tree::Path;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::strategy::Union;
 use snapback_core::text::Bytes;
 
 /// Names, those that meet most often first.
@@ -39,8 +40,7 @@ fn make() -> impl Strategy<Value = Make> {
 
 /// `xattrs` and `owners`: whether attributes and owners can be set here.
 fn deed(xattrs: bool, owners: bool) -> impl Strategy<Value = Deed> {
-    let (xattrs, owners) = (u32::from(xattrs), u32::from(owners));
-    prop_oneof![
+    let everywhere = prop_oneof![
         12 => (path(), make()).prop_map(|(path, make)| Deed::Make(path, make)),
         4 => (path(), make()).prop_map(|(path, make)| Deed::Turn(path, make)),
         3 => (path(), fill()).prop_map(|(path, fill)| Deed::Write(path, fill)),
@@ -53,11 +53,19 @@ fn deed(xattrs: bool, owners: bool) -> impl Strategy<Value = Deed> {
         2 => (path(), path()).prop_map(|(a, b)| Deed::Exchange(a, b)),
         6 => (path(), path()).prop_map(|(path, new)| Deed::Link(path, new)),
         3 => (any_path(), select(&MODES[..])).prop_map(|(path, mode)| Deed::Chmod(path, mode)),
-        owners => (any_path(), select(vec![0, 7])).prop_map(|(path, uid)| Deed::Chown(path, uid)),
-        3 * xattrs => (any_path(), 0..2u8, 0..9u8).prop_map(|(path, n, value)| Deed::SetXattr(path, n, value)),
-        1 => (any_path(), 0..2u8).prop_map(|(path, n)| Deed::RemoveXattr(path, n)),
         1 => (any_path(), 1..1000u32).prop_map(|(path, sec)| Deed::Touch(path, sec)),
-    ]
+    ];
+    let mut all = vec![(45, everywhere.boxed())];
+    if owners {
+        let chown = (any_path(), select(vec![0, 7])).prop_map(|(path, uid)| Deed::Chown(path, uid));
+        all.push((1, chown.boxed()));
+    }
+    if xattrs {
+        let set = (any_path(), 0..2u8, 0..9u8).prop_map(|(path, n, value)| Deed::SetXattr(path, n, value));
+        let remove = (any_path(), 0..2u8).prop_map(|(path, n)| Deed::RemoveXattr(path, n));
+        all.extend([(3, set.boxed()), (1, remove.boxed())]);
+    }
+    Union::new_weighted(all)
 }
 
 /// A snapshot: mostly a new one.

@@ -126,8 +126,12 @@ impl Deed {
             }
             Self::Chmod(path, mode) => {
                 let inode = new.get_mut(path).filter(|inode| !matches!(inode.node, Node::Symlink(_)))?;
-                // What its owner cannot read cannot be captured.
-                inode.mode = if inode.node == Node::Dir { mode & 0o777 | 0o500 } else { mode | 0o400 };
+                // What its owner cannot read cannot be captured; the store is made in the root.
+                inode.mode = match inode.node {
+                    Node::Dir if path.0.is_empty() => mode & 0o777 | 0o700,
+                    Node::Dir => mode & 0o777 | 0o500,
+                    _ => mode | 0o400,
+                };
                 Some(())
             }
             Self::Chown(path, owner) => {

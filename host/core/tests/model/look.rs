@@ -1,6 +1,7 @@
 //! Looking at a directory without our own code: what it holds, for comparison with the
 //! reference, and the inodes and times that a restore must leave alone.
 
+use crate::deed::HOLE;
 use crate::tree::{Content, Inode, Item, Listing, Node, Path};
 use snapback_core::text::Bytes;
 use std::collections::BTreeMap;
@@ -41,7 +42,10 @@ pub fn look(root: &std::path::Path, but: &str) -> Look {
         } else if kind.is_symlink() {
             Node::Symlink(Bytes::from(&*fs::read_link(&at).unwrap()))
         } else if kind.is_file() {
-            Node::File(Content(Arc::new(fs::read(&at).unwrap())))
+            let content = Content(Arc::new(fs::read(&at).unwrap()));
+            let holes = meta.len().saturating_sub(meta.blocks() * 512);
+            assert!(!content.is_sparse() || holes > HOLE as u64 / 2, "{path:?} has lost its hole");
+            Node::File(content)
         } else {
             assert!(kind.is_fifo(), "{path} is {kind:?}");
             Node::Fifo
