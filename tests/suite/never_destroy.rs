@@ -4,6 +4,7 @@ use crate::{each_user, newest, sandbox};
 use rustix::process::Signal;
 use snapback_tests::{Record, Running, User, assert_back};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -228,4 +229,34 @@ fn a_writer_that_goes_on_during_undo_loses_nothing() {
         there.lines().chain(saved.lines()).filter_map(|l| l.parse().ok()).collect();
     let lost: Vec<usize> = (1..=last).filter(|n| !have.contains(n)).collect();
     assert!(lost.is_empty(), "{} of {last} lines lost, from {:?}\n{undo}", lost.len(), lost.first());
+}
+
+#[test]
+fn permissions_that_the_run_took_from_their_owner_come_back() {
+    each_user(|s| {
+        for command in [
+            "chmod 000 f d/e/g; chmod 000 d/e d",
+            "chmod 000 f && echo new > n && chmod 000 n && rm -rf d",
+            "chmod -R a-rwx f d || true",
+            "chmod -R 644 . || true",
+            "chmod -R 000 . || true",
+            "chmod -R 777 . || true",
+        ] {
+            s.write("f", "0");
+            s.sh("mkdir -p d/e; echo 0 > d/e/g; ln d/e/g d/h; mkdir -p d/empty; chmod 750 .");
+            let before = Record::take(&s.project());
+            s.run(command).says("snapback undo");
+            let spoilt = Record::take(&s.project());
+            s.ok(["undo", "-n"]);
+            s.ok(["undo"]);
+            assert_back(&before, &spoilt, &Record::take(&s.project()));
+            let store = s.project().join(".snapback");
+            assert_eq!(fs::metadata(store).unwrap().mode() & 0o777, 0o700, "{command}");
+            s.ok(["redo"]);
+            s.ok(["undo"]);
+            assert_back(&before, &spoilt, &Record::take(&s.project()));
+            s.ok(["verify"]);
+            s.sh("rm -rf f d n");
+        }
+    });
 }

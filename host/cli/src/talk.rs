@@ -80,6 +80,11 @@ impl Report for Talk {
         self.say(format_args!("the project is at {} now", snapback_core::error::show(root)));
     }
 
+    fn regained(&self, root: &std::path::Path) {
+        let root = snapback_core::error::show(root);
+        self.say(format_args!("{root} could not be entered any more; you, its owner, can again"));
+    }
+
     fn found_history(&self, place: &std::path::Path) {
         let place = snapback_core::error::show(place);
         self.say(format_args!("the project's history was missing, and is there again from {place}"));

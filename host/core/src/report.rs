@@ -38,6 +38,11 @@ pub trait Report: Send + Sync {
         let _ = root;
     }
 
+    /// The project at `root` could not be entered any more by its owner, and can again.
+    fn regained(&self, root: &std::path::Path) {
+        let _ = root;
+    }
+
     /// The project's store was gone, in whole or in part, and was made again from what
     /// is kept of it at `place`.
     fn found_history(&self, place: &std::path::Path) {

@@ -5,7 +5,7 @@
 use super::failed;
 use crate::error::{Error, Result};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, Stat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -89,6 +89,12 @@ impl Dir {
         rustix::io::retry_on_intr(|| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))
             .map(File::from)
             .map_err(|e| failed(e, "could not open", &self.join(name)))
+    }
+
+    /// Whether this process may list and enter the directory `name`.
+    pub fn may_enter(&self, name: &[u8]) -> bool {
+        let all = Access::READ_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&self.fd, name, all, AtFlags::EACCESS).is_ok()
     }
 
     /// The bytes of the file `name`, of which there must be at most `limit`.

@@ -4,9 +4,10 @@ use super::{Environment, Finished, Project, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
 use crate::project::STORE;
-use crate::store::{Lock, Store};
+use crate::store::{Lock, Store, private};
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ impl Deref for Session {
 
 impl Session {
     pub(super) fn lock(mut project: Project) -> Result<Self> {
+        regain(&project.env)?;
         let (store, lock) = loop {
             let store = open(&mut project)?;
             let report = project.env.report.clone();
@@ -70,6 +72,27 @@ impl Session {
     /// Gives up the lock and goes on reading.
     pub fn unlock(self) -> Project {
         self.project
+    }
+}
+
+/// A command may have taken from its owner the permission to enter the project or its
+/// store, as `chmod -R 644 .` does: without it nothing can be recorded or taken back.
+fn regain(env: &Environment) -> Result<()> {
+    const ENTER: u32 = 0o500;
+    let (Some(above), Some(name)) = (env.root.parent(), env.root.file_name()) else { return Ok(()) };
+    // What cannot be looked at is told by whoever opens it.
+    let Ok(above) = Dir::open(above) else { return Ok(()) };
+    let Ok(Some(stat)) = above.stat(name.as_bytes()) else { return Ok(()) };
+    let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+    let is_dir = rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir();
+    let mode = stat.st_mode & 0o7777;
+    if is_own && is_dir && mode & ENTER != ENTER && !above.may_enter(name.as_bytes()) {
+        env.disk.set_mode(&above, name.as_bytes(), mode | ENTER)?;
+        env.report.regained(&env.root);
+    }
+    match above.child(name.as_bytes()) {
+        Ok(root) => private::mend(&env.disk, &root, STORE.as_bytes()),
+        Err(_) => Ok(()),
     }
 }
 

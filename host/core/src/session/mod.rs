@@ -109,8 +109,10 @@ impl Project {
     /// When the root cannot be used, or the store cannot be read.
     pub fn open(env: Environment) -> Result<Self> {
         let twin = twin::find(&env);
-        if twin.is_none() || fs::exists(&env.root).unwrap_or(true) {
-            root::check(&env.root)?;
+        match root::check(&env.root) {
+            // It was removed, or may not be entered any more: the twin knows its history.
+            Err(error) if twin.is_some() && matches!(error.kind(), Kind::NotFound | Kind::Denied) => {}
+            done => done?,
         }
         let path = env.root.join(STORE);
         // What was removed from the store still stands in its twin.

@@ -16,6 +16,7 @@ mod lock;
 pub mod opaque;
 mod open;
 mod pack;
+pub(crate) mod private;
 mod read;
 mod seal;
 pub mod verify;

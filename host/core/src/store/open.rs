@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, RwLock};
 pub const VERSION: u32 = 1;
 /// The file that makes a directory a store, and its first line.
 pub(crate) const FORMAT: (&str, &str) = ("format", "snapback store");
+/// The mode of the store and of each directory in it.
+pub(super) const DIR_MODE: u32 = 0o700;
 const ID: &[u8] = b"id";
 const PACKS: &[u8] = b"packs";
 const TMP: &[u8] = b"tmp";
@@ -42,7 +44,7 @@ impl Store {
         };
         let parent = Dir::open(parent)?;
         if parent.stat(name)?.is_none() {
-            match disk.mkdir(&parent, name, 0o700) {
+            match disk.mkdir(&parent, name, DIR_MODE) {
                 // Somebody else was quicker; the lock decides.
                 Err(_) if parent.stat(name)?.is_some() => {}
                 done => done?,
@@ -65,10 +67,10 @@ impl Store {
             )
             .hint("move it away, or give another root"));
         }
-        disk.set_mode_of(&dir, 0o700)?;
+        disk.set_mode_of(&dir, DIR_MODE)?;
         for sub in [PACKS, TMP, SNAPSHOTS] {
             if dir.stat(sub)?.is_none() {
-                disk.mkdir(&dir, sub, 0o700)?;
+                disk.mkdir(&dir, sub, DIR_MODE)?;
             }
         }
         for (name, bytes) in [GITIGNORE, CACHEDIR] {
@@ -129,7 +131,7 @@ impl Store {
         let sub = |name: &[u8]| match dir.child(name) {
             // Removed by somebody: there is nothing in it, which is what an empty one says.
             Err(e) if e.kind() == Kind::NotFound => {
-                disk.mkdir(&dir, name, 0o700)?;
+                disk.mkdir(&dir, name, DIR_MODE)?;
                 dir.child(name)
             }
             done => done,

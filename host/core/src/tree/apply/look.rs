@@ -7,7 +7,7 @@
 
 use super::place::Place;
 use super::rights::Rights;
-use crate::disk::Dir;
+use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
 use crate::store::content::{self, holes};
@@ -48,6 +48,8 @@ pub struct Look<'a> {
     pub source: &'a dyn Source,
     /// What this process may give, so what a restore may have left.
     pub rights: &'a Rights,
+    /// What lends this user the permission to read its own.
+    pub disk: &'a Disk,
 }
 
 impl Look<'_> {
@@ -85,12 +87,23 @@ impl Look<'_> {
                 if stat.size != *size {
                     return Ok(false);
                 }
-                let file = match dir.open_file(name) {
-                    Ok(file) => file,
+                let (file, lent) = match self.disk.open_own(dir, name) {
+                    Ok(opened) => opened,
                     Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid) => return Ok(false),
                     Err(e) => return Err(e),
                 };
-                self.holds(&file, stat, content, *size)
+                // Lending the permission to read it has moved its ctime.
+                let now = match lent {
+                    true => {
+                        Stat::of_open(&file).map_err(|e| Error::io(e, "could not look at", dir.join(name)))?
+                    }
+                    false => *stat,
+                };
+                // From then on a write shows in its mtime, if the clock has moved on since the last.
+                if now.id() != stat.id() || (lent && now.ctime <= now.mtime) {
+                    return Ok(false);
+                }
+                self.holds(&file, &now, content, *size)
                     .map_err(|e| e.context(crate::error::show(&dir.join(name))))?
             }
             Node::Symlink(to) => match dir.read_link(name) {
@@ -152,10 +165,13 @@ impl Look<'_> {
 }
 
 /// Whether `stat` has the mode of `entry`, perhaps without setuid and setgid (a change
-/// of owner takes them); for a directory perhaps opened up for its owner, or just made.
+/// of owner takes them), or lent to its owner; a directory perhaps opened up, or just made.
 pub fn mode_is(stat: &Stat, entry: &Entry) -> bool {
     let (now, want) = (stat.permissions(), entry.mode);
-    now == want || now == want & !0o6000 || (stat.is_dir() && (now == want | 0o700 || now == 0o700))
+    now == want
+        || now == want & !0o6000
+        || now == want | 0o400
+        || (stat.is_dir() && (now == want | 0o700 || now == want | 0o500 || now == 0o700))
 }
 
 /// Whether `stat` is of the kind of `entry`.

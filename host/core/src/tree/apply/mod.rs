@@ -104,7 +104,7 @@ fn now() -> Time {
 
 impl<'a> Run<'a> {
     fn look(&self) -> Look<'_> {
-        Look { source: self.source, rights: &self.rights }
+        Look { source: self.source, rights: &self.rights, disk: self.disk }
     }
 
     fn attributes(&self) -> Attributes<'_> {

@@ -320,6 +320,10 @@ impl<'a> Run<'a> {
             && ((stat.id() == now.id() && !too_young(stat.mtime, now.ctime))
                 || self.look().is(&aside.dir, name, &now, before)?);
         if good {
+            // Lending the permission to read it has moved its ctime; a write since then would
+            // have moved its mtime as well (see `Look::is`).
+            let lent = stat_in(&aside.dir, name)?.filter(|seen| self.rights.lacks_read(seen));
+            let now = lent.filter(|seen| unmoved(&now, seen)).unwrap_or(now);
             if now.nlink > 1 {
                 *super::lock(&self.displaced_names).entry(now.id()).or_default() += 1;
             }

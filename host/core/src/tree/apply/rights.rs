@@ -1,4 +1,6 @@
-//! What this process may give: owners, groups, and what follows from them.
+//! What this process may read and give: owners, groups, and what follows from them.
+
+use crate::tree::scan::Stat;
 
 /// The user and groups that this process acts as.
 #[derive(Debug, Clone)]
@@ -26,6 +28,12 @@ impl Rights {
     /// Whether a file of this process can get this owner and group.
     pub fn can_give(&self, uid: u32, gid: u32) -> bool {
         self.root() || (uid == self.uid && self.gids.contains(&gid))
+    }
+
+    /// Whether `stat` is a file of this user's own that it may not read.
+    pub fn lacks_read(&self, stat: &Stat) -> bool {
+        const OWNER_READS: u32 = 0o400;
+        !self.root() && stat.is_file() && stat.uid == self.uid && stat.permissions() & OWNER_READS == 0
     }
 
     /// Whether attributes of what `uid` owns may be changed.

@@ -139,7 +139,7 @@ fn cover<'a>(dir: &Directory, call: &'a Call) -> Result<Option<Cover<'a>>> {
     for part in call.cover.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
         let root = Root::decode(&call.store.read(&part.content)?)?;
         if root.setting == dir.setting() {
-            return Ok(Some(Cover { root, source: &*call.store }));
+            return Ok(Some(Cover { root, source: &*call.store, disk: call.store.disk() }));
         }
     }
     Ok(None)

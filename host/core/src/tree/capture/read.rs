@@ -89,7 +89,11 @@ impl<'a> Capture<'a> {
         name: &CStr,
         seen: &Stat,
     ) -> Result<Try> {
-        let file = match open(dir, name, seen) {
+        let opened = match open(dir, name, seen) {
+            Err(Errno::ACCESS) => self.walk.lend(place, dir, name).map_or(Err(Errno::ACCESS), |l| l.open()),
+            done => done,
+        };
+        let file = match opened {
             Ok(file) => File::from(file),
             // By now it is a link, or a socket.
             Err(Errno::LOOP | Errno::NXIO) => return Ok(Try::Changed),

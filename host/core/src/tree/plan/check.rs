@@ -118,7 +118,7 @@ impl<'a> Check<'a> {
         if !mode || (stat.uid, stat.gid) != (entry.uid, entry.gid) {
             return Ok(false);
         }
-        let look = Look { source: self.request.source, rights: &self.rights };
+        let look = Look { source: self.request.source, rights: &self.rights, disk: self.request.disk };
         look.is(&place.dir, name, stat, entry)
     }
 

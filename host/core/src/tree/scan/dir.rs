@@ -7,6 +7,7 @@
 //! whole: none is too long, and none leads through a link. A directory opened again
 //! must be the same inode, or it is gone.
 
+use crate::disk::Lent;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -25,6 +26,8 @@ pub struct Dir {
     name: CString,
     id: (u64, u64),
     handle: Mutex<Option<Arc<OwnedFd>>>,
+    /// Permission to enter it, as long as something in it is still to be looked at.
+    _lent: Option<Lent>,
 }
 
 /// The directories whose handles are kept.
@@ -44,13 +47,15 @@ impl Default for Kept {
 impl Dir {
     /// The top: its handle is never closed.
     pub fn top(handle: Arc<OwnedFd>, id: (u64, u64)) -> Arc<Self> {
-        Arc::new(Self { above: None, name: CString::default(), id, handle: Mutex::new(Some(handle)) })
+        let handle = Mutex::new(Some(handle));
+        Arc::new(Self { above: None, name: CString::default(), id, handle, _lent: None })
     }
 
     /// The directory `name` of `above`, which was opened as `handle` and is the inode `id`.
-    /// The handle is not kept until [`Kept::keep`] says so.
-    pub fn below(above: &Arc<Self>, name: CString, id: (u64, u64)) -> Arc<Self> {
-        Arc::new(Self { above: Some(above.clone()), name, id, handle: Mutex::new(None) })
+    /// The handle is not kept until [`Kept::keep`] says so. What was `lent` to open it
+    /// is given back with it.
+    pub fn below(above: &Arc<Self>, name: CString, id: (u64, u64), lent: Option<Lent>) -> Arc<Self> {
+        Arc::new(Self { above: Some(above.clone()), name, id, handle: Mutex::default(), _lent: lent })
     }
 
     /// The directory above; none for the top.
@@ -210,7 +215,7 @@ mod tests {
         for level in 1..=20 {
             let above = chain.last().unwrap().clone();
             let (handle, id) = open(&temp.path().join("d/".repeat(level)));
-            let dir = Dir::below(&above, c"d".to_owned(), id);
+            let dir = Dir::below(&above, c"d".to_owned(), id, None);
             kept.keep(&dir, handle);
             chain.push(dir);
         }

@@ -2,6 +2,7 @@
 
 use super::decide::{Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
+use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
 use crate::store::FORMAT;
 use crate::tree::root::Why;
@@ -9,7 +10,7 @@ use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -111,17 +112,32 @@ impl Walk<'_> {
             Ok(parent) => parent,
             Err(error) => return self.lost(above, name.to_bytes(), error).map(|()| Enter::LeftOut),
         };
+        let mut lent = None;
         let handle = match self.kept.open_in(&parent, name) {
+            Err(Errno::ACCESS) => {
+                lent = self.lend(above, &parent, name);
+                self.kept.open_in(&parent, name)
+            }
+            done => done,
+        };
+        let handle = match handle {
             Ok(handle) => handle,
             Err(Errno::NOENT) => return Ok(Enter::Gone),
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Enter::Replaced),
             Err(error) => return hole(error, "opened"),
         };
-        let stat = match Stat::of_open(&handle) {
+        let mut stat = match Stat::of_open(&handle) {
             Ok(stat) => stat,
             Err(error) => return hole(error, "looked at"),
         };
-        let dir = Dir::below(&above.dir, name.to_owned(), stat.id());
+        if lent.is_none() && stat.permissions() & 0o500 == 0o400 {
+            // It may be listed, and nothing in it be looked at.
+            lent = self.lend(above, &parent, name);
+        }
+        if let Some(lent) = &lent {
+            stat.mode = stat.mode & !0o7777 | lent.mode();
+        }
+        let dir = Dir::below(&above.dir, name.to_owned(), stat.id(), lent);
         if self.is_other_mount(&stat) {
             self.leave_out(dir.path(), Why::Mount, "", None);
             return Ok(Enter::LeftOut);
@@ -177,6 +193,16 @@ impl Walk<'_> {
     /// Whether it lies on another file system that is not to be entered.
     pub fn is_other_mount(&self, stat: &Stat) -> bool {
         !self.directory.options().cross_mounts && stat.mount != self.directory.mount()
+    }
+
+    /// Permission to read `name` in `above`, open as `parent`, where this user took it
+    /// from itself and what is there has to be captured: it may be replaced next.
+    pub fn lend(&self, above: &Place, parent: impl AsFd, name: &CStr) -> Option<Lent> {
+        let cover = self.cover.as_ref()?;
+        let path = above.dir.path_of(name.to_bytes());
+        // What could not be read then either is left alone.
+        let was_hole = cover.root.left_out.iter().any(|item| item.path == path);
+        if was_hole { None } else { cover.disk.lend(parent, name) }
     }
 
     /// Records that `name` in `above` cannot be read.

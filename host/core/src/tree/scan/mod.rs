@@ -23,6 +23,7 @@ pub use stat::Stat;
 use super::directory::Directory;
 use super::ignore::{Outer, Patterns};
 use super::root::{LeftOut, Root, Why};
+use crate::disk::Disk;
 use crate::store::Source;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::AsFd;
@@ -51,6 +52,8 @@ pub struct Cover<'a> {
     pub root: Root,
     /// Where its trees are read from.
     pub source: &'a dyn Source,
+    /// What lends this user the permission to read its own.
+    pub disk: &'a Disk,
 }
 
 impl<'a> Walk<'a> {

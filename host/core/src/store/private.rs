@@ -1,0 +1,64 @@
+//! The store is its owner's alone, whatever a command did to its permissions.
+//!
+//! `chmod -R 644 .` takes from the owner what it needs to enter the store, `chmod -R 777 .`
+//! shows everybody what is in it. Both are mended before the store is opened for writing.
+//! Refuses to touch what belongs to somebody else, and follows no link.
+
+use super::open::DIR_MODE;
+use crate::disk::{Dir, Disk};
+use crate::error::Result;
+use rustix::fs::{FileType, Stat};
+
+/// What the owner has of a file of the store at least, and what it may have.
+const READ: u32 = 0o400;
+const OWNER: u32 = 0o600;
+
+/// Gives the directory `name` of `parent`, a store, and all that is in it back to its
+/// owner, and to it alone. Looks at nothing inside as long as its own mode is right.
+///
+/// # Errors
+/// When the system refuses.
+pub fn mend(disk: &Disk, parent: &Dir, name: &[u8]) -> Result<()> {
+    let me = rustix::process::geteuid().as_raw();
+    let own_dir = |stat: &Stat| stat.st_uid == me && kind(stat) == FileType::Directory;
+    let Some(stat) = parent.stat(name)?.filter(own_dir) else { return Ok(()) };
+    if bits(&stat) == DIR_MODE {
+        return Ok(());
+    }
+    // Its own mode is set last: as long as that is wrong, not all in it is right.
+    if bits(&stat) & DIR_MODE != DIR_MODE {
+        disk.set_mode(parent, name, bits(&stat) | DIR_MODE)?;
+    }
+    inside(disk, &parent.child(name)?, me)?;
+    disk.set_mode(parent, name, DIR_MODE)
+}
+
+fn inside(disk: &Disk, dir: &Dir, me: u32) -> Result<()> {
+    for name in dir.names()? {
+        let Some(stat) = dir.stat(&name)?.filter(|stat| stat.st_uid == me) else { continue };
+        match kind(&stat) {
+            FileType::Directory => {
+                if bits(&stat) != DIR_MODE {
+                    disk.set_mode(dir, &name, DIR_MODE)?;
+                }
+                inside(disk, &dir.child(&name)?, me)?;
+            }
+            FileType::RegularFile => {
+                let wanted = bits(&stat) & OWNER | READ;
+                if bits(&stat) != wanted {
+                    disk.set_mode(dir, &name, wanted)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+fn bits(stat: &Stat) -> u32 {
+    stat.st_mode & 0o7777
+}
