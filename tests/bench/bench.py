@@ -144,6 +144,14 @@ def document(bench, lines):
     return {"machine": lines, "facts": bench.results.facts, "samples": samples, "sizes": sizes, "targets": asked}
 
 
+def measure(bench, name, options):
+    """Measures one corpus, and prints what was measured even if that is not all."""
+    try:
+        bench.measure(name, options.rounds, options.quick)
+    finally:
+        print("\n".join(results_table(bench.results, name)), end="\n\n", flush=True)
+
+
 def main():
     options = parse()
     place = options.dir or room()
@@ -152,9 +160,11 @@ def main():
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(dir=place) as work, disk(options.disk) as slow:
         bench = Bench(options, pathlib.Path(work), slow)
-        for name in options.names:
-            bench.measure(name, options.rounds, options.quick)
-            print("\n".join(results_table(bench.results, name)), end="\n\n", flush=True)
+        try:
+            for name in options.names:
+                measure(bench, name, options)
+        except KeyboardInterrupt:
+            bench.skip("the rest", "interrupted")
         bench.runner.close()
         lines = list(machine(bench, load))
         print("\n".join([*lines, "", *targets_table(bench.results)]))
