@@ -31,9 +31,11 @@ impl<'a> Capture<'a> {
     fn finish(&self, worker: &mut Worker<'a>, node: &Arc<Node<'a>>) -> Result<Done> {
         let slots = node.take();
         let id = node.place.dir.id();
+        let present = slots.iter().filter(|slot| !matches!(slot, Slot::Absent)).count();
+        // What was left out only when it was entered (a store) is absent each time.
         if let Some(record) = node.record
-            && record.len() == slots.len()
-            && slots.iter().all(|slot| matches!(slot, Slot::Same(_)))
+            && record.len() == present
+            && slots.iter().all(|slot| !matches!(slot, Slot::Fresh(_)))
         {
             let done = Done { tree: record.tree(), times: record.times() };
             if self.trust.covers(record.generation())
@@ -47,7 +49,6 @@ impl<'a> Capture<'a> {
         self.encoded.fetch_add(1, Ordering::Relaxed);
         let mut entries: Vec<Entry> = Vec::with_capacity(slots.len());
         let mut times: Vec<EntryTime> = Vec::with_capacity(slots.len());
-        let present = slots.iter().filter(|slot| !matches!(slot, Slot::Absent)).count();
         let mut record = RecordBuilder::new(id, lock(&self.update).generation(), present);
         let (mut files, mut bytes) = (0, 0);
         for slot in slots {

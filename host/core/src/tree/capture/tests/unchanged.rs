@@ -23,6 +23,8 @@ fn set_mtime(path: &Path, time: SystemTime) {
 #[test]
 fn what_did_not_change_is_neither_read_nor_stored() {
     let mut world = World::new();
+    // What is known as left out only when it is entered changes nothing.
+    world.write("src/inner/format", "snapback store\nversion 1\n");
     sample(&world);
     let first = world.capture();
     assert_eq!((first.counts.opened, first.counts.encoded, first.counts.unchanged), (15, 5, 0));
