@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod configuration;
+mod git;
 mod history;
 mod interrupted;
 mod json;
@@ -14,6 +15,7 @@ mod not_covered;
 mod sharing;
 mod store;
 mod times;
+mod uncovered;
 mod wrapped;
 
 use snapback_tests::{Sandbox, User, users};

@@ -145,6 +145,7 @@ impl World {
             ignored: vec![],
             files: 0,
             bytes: 0,
+            git: None,
         }
     }
 
