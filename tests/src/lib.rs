@@ -6,6 +6,7 @@
 //! input. Nothing here knows how the program works inside.
 
 mod base;
+mod chance;
 mod corpus;
 mod output;
 mod record;
@@ -13,6 +14,7 @@ mod running;
 mod sandbox;
 mod user;
 
+pub use chance::{Chance, times};
 pub use corpus::corpus;
 pub use output::Output;
 pub use record::{Entry, Record, Restores, assert_back, assert_same};

@@ -69,7 +69,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
 
 /// Where `undo` would go.
 fn before_last_step(project: &Project) -> Result<Snapshot> {
-    match project.timeline()?.done.last() {
+    match project.timeline()?.last_done()? {
         Some(step) => project.load(&step.before),
         None => Err(Error::new(Kind::NotFound, "there is nothing to undo, so nothing to compare with")
             .hint("name a snapshot: `snapback diff @0` compares the newest with the present")),

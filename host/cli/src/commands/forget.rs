@@ -16,7 +16,18 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
     let project = context.open()?;
     project.need_store()?;
     // By name: a record that is damaged can be dropped as well.
-    let id = project.resolve(&args.id)?;
+    let id = match project.resolve(&args.id) {
+        Ok(id) => id,
+        // Perhaps it was cut short: then locking the store completes it.
+        Err(error) => {
+            let session = project.lock_unrecovered()?;
+            let Some(id) = session.forgotten().filter(|id| id.as_str().contains(&args.id)) else {
+                return Err(error);
+            };
+            context.talk.say(format_args!("snapshot {id} is forgotten, which had been cut short"));
+            return Ok(Code::DONE);
+        }
+    };
     let about = match project.load(&id) {
         Ok(snapshot) => words::about(&snapshot),
         Err(error) => error.message().to_owned(),
@@ -26,5 +37,10 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
         return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
     }
     let freed = project.lock_unrecovered()?.forget(&id)?;
-    gc::report(context, &freed, false)
+    let code = gc::report(context, &freed, false)?;
+    if freed.problems.is_empty() {
+        return Ok(code);
+    }
+    context.talk.say("what only that snapshot held may still be on the disk");
+    Ok(Code::FAILED)
 }

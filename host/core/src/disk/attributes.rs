@@ -64,7 +64,7 @@ fn owner(uid: u32, gid: u32) -> (Option<Uid>, Option<Gid>) {
 impl Disk {
     /// Sets the 12 mode bits of `name`. A symbolic link has no mode of its own: nothing is done.
     pub fn set_mode(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<()> {
-        let op = Op::new(OpKind::SetMode, dir.path(), name);
+        let op = Op::new(OpKind::SetMode, dir.path(), name).with_bits(bits);
         self.run(&op, || {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let held = rustix::fs::openat(dir, name, flags, Mode::empty())?;
@@ -105,7 +105,9 @@ impl Disk {
 
     /// Sets the 12 mode bits of what is open.
     pub fn set_mode_of(&self, on: &impl Opened, bits: u32) -> Result<()> {
-        self.run(&on.op(OpKind::SetMode), || Ok(rustix::fs::fchmod(on, Mode::from_raw_mode(bits))?))
+        self.run(&on.op(OpKind::SetMode).with_bits(bits), || {
+            Ok(rustix::fs::fchmod(on, Mode::from_raw_mode(bits))?)
+        })
     }
 
     /// Sets the owner and group of what is open.

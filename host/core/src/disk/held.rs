@@ -58,7 +58,8 @@ impl Disk {
     /// Sets the 12 mode bits of what is held, which is no symbolic link.
     pub fn set_mode_held(&self, on: &Held, bits: u32) -> Result<()> {
         let way = on.way();
-        self.run(&on.op(OpKind::SetMode), || Ok(rustix::fs::chmod(way.as_ref(), Mode::from_raw_mode(bits))?))
+        let op = on.op(OpKind::SetMode).with_bits(bits);
+        self.run(&op, || Ok(rustix::fs::chmod(way.as_ref(), Mode::from_raw_mode(bits))?))
     }
 
     /// Sets the owner and group of what is held.

@@ -79,11 +79,17 @@ pub struct Op<'a> {
     pub offset: u64,
     /// For a write: what is written. For a symbolic link: where it points.
     pub data: &'a [u8],
+    /// For what is made, and for a mode that is set: the permission bits.
+    pub bits: u32,
 }
 
 impl<'a> Op<'a> {
     pub(super) fn new(kind: OpKind, dir: &'a Path, name: &'a [u8]) -> Self {
-        Self { kind, dir, name, to: None, offset: 0, data: &[] }
+        Self { kind, dir, name, to: None, offset: 0, data: &[], bits: 0 }
+    }
+
+    pub(super) fn with_bits(self, bits: u32) -> Self {
+        Self { bits, ..self }
     }
 
     /// The path of what it works on, for messages.

@@ -25,7 +25,7 @@ impl Disk {
     pub fn create_file(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<Handle> {
         one_name(name)?;
         let flags = open_flags() | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        let op = Op::new(OpKind::Create, dir.path(), name);
+        let op = Op::new(OpKind::Create, dir.path(), name).with_bits(bits);
         let fd = self.run(&op, || Ok(rustix::fs::openat(dir, name, flags, mode(bits))?))?;
         Ok(Handle::new(File::from(fd), dir.join(name)))
     }
@@ -35,7 +35,7 @@ impl Disk {
     pub fn open_or_create(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<Handle> {
         one_name(name)?;
         let flags = open_flags() | OFlags::RDWR | OFlags::CREATE;
-        let op = Op::new(OpKind::Create, dir.path(), name);
+        let op = Op::new(OpKind::Create, dir.path(), name).with_bits(bits);
         let fd = self.run(&op, || Ok(rustix::fs::openat(dir, name, flags, mode(bits))?))?;
         Ok(Handle::new(File::from(fd), dir.join(name)))
     }
@@ -104,7 +104,7 @@ impl Disk {
     /// Makes an empty directory with `bits` (and the umask).
     pub fn mkdir(&self, dir: &Dir, name: &[u8], bits: u32) -> Result<()> {
         one_name(name)?;
-        let op = Op::new(OpKind::MakeDir, dir.path(), name);
+        let op = Op::new(OpKind::MakeDir, dir.path(), name).with_bits(bits);
         self.run(&op, || Ok(rustix::fs::mkdirat(dir, name, mode(bits))?))
     }
 
@@ -113,6 +113,13 @@ impl Disk {
         one_name(name)?;
         let op = Op::new(OpKind::RemoveDir, dir.path(), name);
         self.run(&op, || Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?))
+    }
+
+    /// Removes a directory that holds nothing but files.
+    pub fn remove_dir_of_files(&self, dir: &Dir, name: &[u8]) -> Result<()> {
+        let inner = dir.child(name)?;
+        inner.names()?.iter().try_for_each(|file| self.unlink(&inner, file))?;
+        self.rmdir(dir, name)
     }
 
     /// Makes a symbolic link that points to `target`, verbatim.
@@ -126,7 +133,7 @@ impl Disk {
     pub fn mknod(&self, dir: &Dir, name: &[u8], special: Special, bits: u32) -> Result<()> {
         one_name(name)?;
         let (kind, dev) = special.parts();
-        let op = Op::new(OpKind::MakeNode, dir.path(), name);
+        let op = Op::new(OpKind::MakeNode, dir.path(), name).with_bits(bits);
         self.run(&op, || Ok(rustix::fs::mknodat(dir, name, kind, mode(bits), dev)?))
     }
 

@@ -7,6 +7,7 @@
 use super::clock::Moment;
 use super::id::Id;
 use super::sealed;
+use super::timeline::Record;
 use crate::backend::{Part, Target};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
@@ -131,6 +132,13 @@ impl Snapshot {
     /// The captured target called `name`.
     pub fn target(&self, name: &str) -> Option<&Captured> {
         self.targets.iter().find(|captured| captured.target.name == name)
+    }
+
+    /// The line of the timeline for it, if it is a step by itself: a run or a manual
+    /// snapshot outside of runs.
+    pub fn step(&self) -> Option<Record> {
+        let is_step = self.run.is_none() && matches!(self.kind, SnapshotKind::Run | SnapshotKind::Manual);
+        is_step.then(|| Record::Did { kind: self.kind, before: self.id.clone() })
     }
 
     /// Commits the record into `snapshots`: whole or not at all, durable afterwards.

@@ -2,12 +2,13 @@
 //!
 //! A file of lines, each a checksum, a space, and a numbered step in JSON. It is written
 //! anew with each line more (and by retention without steps that lost their snapshot), so
-//! no other name of the file changes with it. A torn last line is passed over; a damaged
-//! line in between is skipped and counted. Replaying the lines gives two stacks, as in an
-//! editor: steps that can be undone, and steps that can be redone.
+//! no other name of the file changes with it. Replaying the lines gives two stacks, as in
+//! an editor: steps that can be undone, and steps that can be redone. The same step may be
+//! taken twice in a row, so only its number tells whether a line was added already.
 //!
-//! The same step may be taken twice in a row, so only its number tells whether a line was
-//! added already.
+//! Invariant: a line that is damaged or torn is skipped and counted, and nothing that
+//! could have stood above a step because of it is taken for not having been there: what
+//! the last step was is then refused to be said.
 
 use super::id::Id;
 use super::snapshot::SnapshotKind;
@@ -96,6 +97,9 @@ pub struct Timeline {
     pub last: Option<Record>,
     /// Its number: how many steps were taken in all.
     pub number: u64,
+    /// How many steps of `done` and of `undone` are older than the last damage, if there
+    /// is any: one that is lost may have stood above them.
+    doubt: (Option<usize>, Option<usize>),
 }
 
 impl Timeline {
@@ -117,19 +121,58 @@ impl Timeline {
     pub fn replay(bytes: &[u8]) -> Self {
         let mut timeline = Self::default();
         let mut lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
-        // What follows the last newline is empty or was never committed.
-        lines.pop();
-        for line in lines {
+        // What follows the last newline is empty, or torn.
+        let torn = lines.pop().filter(|rest| !rest.is_empty());
+        for line in lines.into_iter().filter(|line| !line.is_empty()) {
             match decode(line) {
                 Some(line) => {
                     timeline.number = line.number;
                     timeline.apply(line.record);
                 }
-                None if line.is_empty() => {}
-                None => timeline.damaged += 1,
+                None => timeline.lose(),
             }
         }
+        torn.into_iter().for_each(|_| timeline.lose());
         timeline
+    }
+
+    /// A line is lost.
+    fn lose(&mut self) {
+        self.damaged += 1;
+        self.doubt = (Some(self.done.len()), Some(self.undone.len()));
+    }
+
+    /// The step that an undo takes back; none when there is nothing to undo.
+    ///
+    /// # Errors
+    /// `Corrupt` when it may be one whose line is lost.
+    pub fn last_done(&self) -> Result<Option<&Step>> {
+        Self::certain(&self.done, self.doubt.0)
+    }
+
+    /// The step that a redo does again; none when there is nothing to redo.
+    ///
+    /// # Errors
+    /// `Corrupt` when it may be one whose line is lost.
+    pub fn last_undone(&self) -> Result<Option<&Step>> {
+        Self::certain(&self.undone, self.doubt.1)
+    }
+
+    fn certain(steps: &[Step], doubt: Option<usize>) -> Result<Option<&Step>> {
+        if doubt.is_none_or(|older| steps.len() > older) {
+            return Ok(steps.last());
+        }
+        let why = "the timeline is damaged, so what the last step was is not known";
+        Err(Error::corrupt(why).hint(
+            "`snapback list` shows the snapshots, and `snapback restore ID` goes to one; \
+             `snapback verify` drops what cannot be read and goes on with the rest",
+        ))
+    }
+
+    /// One more line, as it will be when it is written.
+    pub fn add(&mut self, record: Record) {
+        self.number = self.number.saturating_add(1);
+        self.apply(record);
     }
 
     fn apply(&mut self, record: Record) {
@@ -138,6 +181,7 @@ impl Timeline {
             Record::Did { kind, before } => {
                 if kind == SnapshotKind::Run {
                     self.undone.clear();
+                    self.doubt.1 = None;
                 }
                 self.done.push(Step { kind, before, after: None });
             }
@@ -145,23 +189,25 @@ impl Timeline {
                 // After damage the step may not be on top: take it from where it is.
                 if let Some(at) = self.done.iter().rposition(|step| step.before == before) {
                     let step = self.done.remove(at);
+                    self.doubt.0 = self.doubt.0.map(|older| older.min(self.done.len()));
                     self.undone.push(Step { after: Some(saved), ..step });
                 }
             }
             Record::Redid { before, saved } => {
                 if let Some(at) = self.undone.iter().rposition(|step| step.before == before) {
                     let step = self.undone.remove(at);
+                    self.doubt.1 = self.doubt.1.map(|older| older.min(self.undone.len()));
                     self.done.push(Step { before: saved, after: None, ..step });
                 }
             }
         }
     }
 
-    /// Adds `record`, durable afterwards.
+    /// Adds `records`, durable afterwards.
     ///
     /// # Errors
-    /// When the disk refuses; the line then counts as never written.
-    pub fn append(disk: &Disk, store: &Dir, record: &Record) -> Result<()> {
+    /// When the disk refuses; the lines then count as never written.
+    pub fn append(disk: &Disk, store: &Dir, records: &[Record]) -> Result<()> {
         let mut text = match store.read(FILE.as_bytes(), MOST_BYTES) {
             Err(error) if error.kind() == Kind::NotFound => Vec::new(),
             other => other?,
@@ -170,8 +216,8 @@ impl Timeline {
         if text.last().is_some_and(|&b| b != b'\n') {
             text.push(b'\n');
         }
-        let number = Self::replay(&text).number.saturating_add(1);
-        text.extend(encode(number, record));
+        let first = Self::replay(&text).number.saturating_add(1);
+        (first..).zip(records).for_each(|(number, record)| text.extend(encode(number, record)));
         // Written anew, not in place: other names of the file (the twin's, a copy's made
         // of links) must not change with it.
         disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
@@ -180,8 +226,16 @@ impl Timeline {
     /// Forgets the steps whose snapshots are not there.
     pub fn keep(&mut self, exists: impl Fn(&Id) -> bool) {
         let kept = |step: &Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
+        let older = |steps: &[Step], older: usize| steps[..older].iter().filter(|step| kept(step)).count();
+        self.doubt.0 = self.doubt.0.map(|n| older(&self.done, n));
+        self.doubt.1 = self.doubt.1.map(|n| older(&self.undone, n));
         self.done.retain(&kept);
         self.undone.retain(&kept);
+    }
+
+    /// The newest state that a step is named by.
+    pub fn newest(&self) -> Option<&Id> {
+        self.done.iter().chain(&self.undone).map(|step| &step.before).max()
     }
 
     /// Writes the timeline anew with only the steps whose snapshots `exists`.
@@ -287,20 +341,42 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_passed_over_and_damage_is_counted() {
+    fn damage_and_a_torn_end_are_counted_and_what_may_be_lost_is_not_passed_over() {
         let whole = text(&[did(SnapshotKind::Run, 1), did(SnapshotKind::Run, 2)]);
         let first = text(&[did(SnapshotKind::Run, 1)]).len();
-        for cut in first..whole.len() {
+        for cut in first + 1..whole.len() {
             let t = Timeline::replay(&whole[..cut]);
-            assert_eq!((t.done.len(), t.damaged), (1, 0), "cut at {cut}");
+            assert_eq!((t.done.len(), t.damaged), (1, 1), "cut at {cut}");
+            assert_eq!(t.last_done().unwrap_err().kind(), Kind::Corrupt);
         }
         for at in 0..whole.len() {
             let mut wrong = whole.clone();
             wrong[at] ^= 4;
             let t = Timeline::replay(&wrong);
-            assert!(t.done.len() < 2, "byte {at}");
-            assert!(t.damaged > 0 || at + 1 == whole.len(), "byte {at}");
+            assert!(t.done.len() < 2 && t.damaged > 0, "byte {at}");
+            // What follows the damage is known; what was before it may not be the next.
+            assert_eq!(t.last_done().is_ok_and(|step| step.is_some()), at + 1 < first, "byte {at}");
         }
+    }
+
+    #[test]
+    fn what_is_certain_stays_so_until_it_is_taken_back() {
+        use SnapshotKind::Run;
+        let mut whole = text(&[did(Run, 1)]);
+        whole.extend(b"damaged\n");
+        assert!(Timeline::replay(&whole).last_done().is_err());
+        assert!(Timeline::replay(&whole).last_undone().is_err());
+        whole.extend(text(&[did(Run, 3)]));
+        let t = Timeline::replay(&whole);
+        assert_eq!(t.last_done().unwrap().unwrap().before, id(3));
+        assert!(t.last_undone().unwrap().is_none(), "a run ends that anyway");
+        whole.extend(text(&[undid(3, 4)]));
+        let mut t = Timeline::replay(&whole);
+        assert!(t.last_done().is_err() && t.last_undone().unwrap().is_some());
+        t.keep(|i| *i != id(1));
+        assert!(t.last_done().is_err(), "what is lost may still be there");
+        whole.extend(text(&[did(SnapshotKind::PreRestore, 5)]));
+        assert_eq!(Timeline::replay(&whole).last_done().unwrap().unwrap().before, id(5));
     }
 
     #[test]
@@ -310,7 +386,7 @@ mod tests {
         let disk = Disk::default();
         let dir = Dir::open(temp.path()).unwrap();
         for record in [did(Run, 1), did(Run, 2), did(Run, 3), undid(3, 4), undid(2, 3)] {
-            Timeline::append(&disk, &dir, &record).unwrap();
+            Timeline::append(&disk, &dir, &[record]).unwrap();
         }
         let before = Timeline::load(temp.path()).unwrap();
         assert_eq!(before.needed(), [&id(1), &id(3), &id(2)]);
@@ -327,7 +403,7 @@ mod tests {
         let temp = crate::testing::TempDir::new();
         fs::write(temp.path().join(FILE), b"0123 torn").unwrap();
         let dir = Dir::open(temp.path()).unwrap();
-        Timeline::append(&Disk::default(), &dir, &did(SnapshotKind::Run, 1)).unwrap();
+        Timeline::append(&Disk::default(), &dir, &[did(SnapshotKind::Run, 1)]).unwrap();
         let timeline = Timeline::load(temp.path()).unwrap();
         assert_eq!((timeline.done.len(), timeline.damaged), (1, 1));
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
-use crate::history::timeline::Timeline;
+use crate::history::timeline::{Record, Timeline};
 use crate::text::Bytes;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Session {
             self.note(&journal)?;
         } else if plan.action != Action::Restore {
             // An undo that changes nothing still goes one step back; a restore is no step then.
-            Timeline::append(&env.disk, &self.dir, &plan.record)?;
+            self.append(&plan.record)?;
         }
         self.retain();
         self.mirror(None);
@@ -173,7 +173,17 @@ impl Session {
         if journal.is_in(&self.timeline()?) {
             return Ok(());
         }
-        Timeline::append(&self.env().disk, &self.dir, &journal.record)
+        self.append(&journal.record)
+    }
+
+    /// Adds a step to the timeline; before it, those that were taken and not noted.
+    pub(super) fn append(&self, record: &Record) -> Result<()> {
+        let (mut timeline, ids) = (Timeline::load(self.opened().path())?, self.ids()?);
+        timeline.keep(|id| ids.contains(id));
+        let mut records = self.unnoted(&timeline, &ids);
+        records.retain(|unnoted| unnoted != record);
+        records.push(record.clone());
+        Timeline::append(&self.env().disk, &self.dir, &records)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Environment, Finished, Project, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
+use crate::history::Id;
 use crate::project::STORE;
 use crate::store::{Lock, Store, private};
 use std::ops::Deref;
@@ -17,6 +18,7 @@ pub struct Session {
     pub(super) dir: Dir,
     pub(super) snapshots: Dir,
     pub(super) finished: Option<Finished>,
+    forgotten: Option<Id>,
     _lock: Lock,
 }
 
@@ -51,8 +53,9 @@ impl Session {
         let dir = store.dir().try_clone()?;
         let snapshots = dir.child(b"snapshots")?;
         project.store = Some(store);
-        let session = Self { project, dir, snapshots, finished: None, _lock: lock };
+        let mut session = Self { project, dir, snapshots, finished: None, forgotten: None, _lock: lock };
         session.sweep()?;
+        session.forgotten = session.finish_forgetting();
         Ok(session)
     }
 
@@ -67,6 +70,11 @@ impl Session {
     /// The unfinished step that this session finished when it began, if there was one.
     pub fn finished(&self) -> Option<&Finished> {
         self.finished.as_ref()
+    }
+
+    /// The snapshot that an earlier command began to forget and this session has forgotten.
+    pub fn forgotten(&self) -> Option<&Id> {
+        self.forgotten.as_ref()
     }
 
     /// Gives up the lock and goes on reading.

@@ -42,6 +42,11 @@ impl Session {
             mended.records += usize::from(self.mend_record(theirs, record.id.as_str().as_bytes())?);
         }
         self.opened().mark(&marked)?;
+        if found.timeline > 0 {
+            // What cannot be read is told, once: from then on the rest is what there is.
+            self.timeline()?.prune(&self.env().disk, &self.dir, |_| true)?;
+        }
+        self.opened().upkeep();
         self.mirror(None);
         Ok(mended)
     }

@@ -9,6 +9,7 @@ mod beyond;
 mod capture;
 mod diff;
 mod execute;
+mod forget;
 mod list;
 mod lock;
 mod mend;
@@ -40,7 +41,8 @@ use crate::disk::Disk;
 use crate::error::{Error, Kind, Result};
 use crate::history::clock::Clock;
 use crate::history::snapshot::{self, Snapshot};
-use crate::history::{Id, id, timeline::Timeline};
+use crate::history::timeline::{Record, Timeline};
+use crate::history::{Id, id};
 use crate::project::config::{self, Config};
 use crate::project::registry::Registry;
 use crate::project::user::User;
@@ -179,7 +181,8 @@ impl Project {
         })
     }
 
-    /// What the timeline says: steps whose snapshots are there.
+    /// What the timeline says: steps whose snapshots are there, also those that were taken
+    /// and not noted any more.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -188,7 +191,19 @@ impl Project {
         let mut timeline = Timeline::load(store.path())?;
         let ids = self.ids()?;
         timeline.keep(|id| ids.contains(id));
+        self.unnoted(&timeline, &ids).into_iter().for_each(|record| timeline.add(record));
         Ok(timeline)
+    }
+
+    /// The steps that the newest of the snapshots `ids` stand for and `timeline` does not
+    /// have: its end is lost, or the command was killed before it added its line.
+    fn unnoted(&self, timeline: &Timeline, ids: &[Id]) -> Vec<Record> {
+        let newest = timeline.newest();
+        let new = ids.iter().take_while(|id| newest.is_none_or(|newest| *id > newest));
+        let mut records: Vec<Record> =
+            new.filter_map(|id| self.load(id).ok()).filter_map(|snapshot| snapshot.step()).collect();
+        records.reverse();
+        records
     }
 
     /// The names of all snapshots, newest first.

@@ -116,6 +116,7 @@ impl Session {
         let narrowed = !targets.is_empty() || !paths.is_empty();
         let (action, step, to) = match ask {
             Ask::Undo => {
+                timeline.last_done()?;
                 // Chosen things come back from where the whole would, whatever else was
                 // chosen before: that does not move the cursor.
                 let mut steps = timeline.done.iter().rev();
@@ -129,7 +130,7 @@ impl Session {
                 (action, Some(step.clone()), self.load(&step.before)?)
             }
             Ask::Redo => {
-                let step = timeline.undone.last().ok_or_else(|| nothing(&timeline, "redo"))?;
+                let step = timeline.last_undone()?.ok_or_else(|| nothing(&timeline, "redo"))?;
                 let after = step.after.clone().expect("an undone step has a state after it");
                 (Action::Redo, Some(step.clone()), self.load(&after)?)
             }
@@ -215,6 +216,7 @@ impl Session {
     /// The snapshot that `undo --step` goes to: the newest of the newest run's own
     /// that does not hold the present state and is not newer than one that does.
     fn one_back(&self, timeline: &Timeline) -> Result<Snapshot> {
+        timeline.last_done()?;
         let mut steps = timeline.done.iter().rev();
         let run = steps.find(|step| step.kind == SnapshotKind::Run);
         let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;

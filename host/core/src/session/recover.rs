@@ -9,7 +9,7 @@ use super::plan::{Ask, is_within};
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::{Journal, Verb};
-use crate::history::timeline::{Record, Timeline};
+use crate::history::timeline::Record;
 
 /// A step that was begun and not finished.
 pub type Pending = Journal;
@@ -123,7 +123,7 @@ impl Session {
         if *how == Recovery::TakeBack {
             if journal.is_in(&self.timeline()?) {
                 let back = journal.record.taken_back(&journal.to, &journal.saved);
-                Timeline::append(&env.disk, &self.dir, &back)?;
+                self.append(&back)?;
             }
         } else {
             self.note(&journal)?;

@@ -98,29 +98,6 @@ impl Session {
         Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
     }
 
-    /// Drops one snapshot and removes from the disk what only it held.
-    ///
-    /// # Errors
-    /// `Busy` when an unfinished step or a run that is going on needs it.
-    pub fn forget(&self, id: &Id) -> Result<Freed> {
-        let journal = Journal::load(self.opened().path())?;
-        if let Some(step) = journal.filter(|step| step.to == *id || step.saved == *id) {
-            let why = format!("snapshot {id} is needed by the {} that was cut short", step.verb.word());
-            return Err(
-                Error::new(Kind::Busy, why).hint("`snapback undo --resume` or `--take-back` ends that")
-            );
-        }
-        if self.running()?.contains(id) {
-            let why = format!("snapshot {id} is needed by its run, which is going on");
-            return Err(
-                Error::new(Kind::Busy, why).hint("wait until it has ended; `snapback status` shows it")
-            );
-        }
-        let dropped = self.drop_all(vec![id.clone()])?;
-        let freed = self.collect(Sweep::Thorough)?;
-        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
-    }
-
     /// Which snapshots are out of `bounds`, oldest last.
     fn surplus(&self, bounds: &Bounds, by_size: bool) -> Result<Vec<Id>> {
         let ids = snapshot::ids(self.snapshots.path())?;
@@ -185,7 +162,7 @@ impl Session {
         most.min(disk / 10)
     }
 
-    fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
+    pub(super) fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
         if ids.is_empty() {
             return Ok(ids);
         }
@@ -200,7 +177,12 @@ impl Session {
         // Steps without their snapshots are passed over anyway: nothing that frees space
         // may fail because there is none.
         let left: HashSet<Id> = snapshot::ids(self.snapshots.path())?.into_iter().collect();
-        match Timeline::load(self.opened().path())?.prune(disk, &self.dir, |id| left.contains(id)) {
+        let timeline = Timeline::load(self.opened().path())?;
+        if timeline.damaged > 0 {
+            // What is lost of it must not be forgotten before somebody was told.
+            return Ok(ids);
+        }
+        match timeline.prune(disk, &self.dir, |id| left.contains(id)) {
             Err(error) if error.kind() == Kind::NoSpace => Ok(ids),
             done => done.map(|()| ids),
         }
@@ -209,14 +191,9 @@ impl Session {
     /// Removes records that were dropped, or never committed, and are still there.
     pub(super) fn sweep(&self) -> Result<()> {
         let disk = &self.env().disk;
-        for name in self.snapshots.names()?.iter().filter(|name| name.starts_with(b".")) {
-            let dir = self.snapshots.child(name)?;
-            for file in dir.names()? {
-                disk.unlink(&dir, &file)?;
-            }
-            disk.rmdir(&self.snapshots, name)?;
-        }
-        Ok(())
+        let mut names = self.snapshots.names()?;
+        names.retain(|name| name.starts_with(b"."));
+        names.iter().try_for_each(|name| disk.remove_dir_of_files(&self.snapshots, name))
     }
 
     /// How many snapshots were dropped since objects were collected.
@@ -232,7 +209,7 @@ impl Session {
     }
 
     /// Removes objects that no snapshot needs.
-    fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
+    pub(super) fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
         let env = self.env();
         let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
         self.count_uncollected(0);

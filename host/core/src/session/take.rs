@@ -10,7 +10,6 @@ use crate::error::{Error, Kind, Result, show};
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
-use crate::history::timeline::{Record, Timeline};
 use crate::history::{Id, snapshot};
 use crate::project::config::Configured;
 use crate::project::nearest;
@@ -105,7 +104,6 @@ impl Session {
     /// When a target cannot be captured or the store cannot be written; nothing is
     /// kept then.
     pub fn take(&self, request: Request) -> Result<Taken> {
-        let env = self.env();
         let selection = &request.selection;
         let configured = &self.config()?.targets;
         selection.check(configured)?;
@@ -124,6 +122,7 @@ impl Session {
             if let Some(newest) = newest.filter(|newest| newest.run == outer)
                 && holds_with_git(&*writer, &newest, &targets)?
             {
+                self.retain();
                 return Ok(Taken { snapshot: newest, new: false });
             }
         }
@@ -132,13 +131,12 @@ impl Session {
             command: request.command,
             pinned: request.pinned,
             skipped: skipped.iter().map(|c| c.target.name.clone()).collect(),
-            run: outer.clone(),
+            run: outer,
             ..self.record(request.kind, targets)
         };
         let snapshot = self.commit(snapshot, &writer)?;
-        if outer.is_none() && matches!(request.kind, SnapshotKind::Run | SnapshotKind::Manual) {
-            let record = Record::Did { kind: request.kind, before: snapshot.id.clone() };
-            Timeline::append(&env.disk, &self.dir, &record)?;
+        if let Some(record) = snapshot.step() {
+            self.append(&record)?;
         }
         self.retain();
         self.mirror(None);

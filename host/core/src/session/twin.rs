@@ -126,34 +126,32 @@ impl Session {
 
     /// Removes from the twin what was just removed from the store.
     pub(super) fn mirror_removal(&self) -> Result<()> {
-        let env = self.env();
         let Some(twin) = self.twin_dir() else { return Ok(()) };
+        let disk = &self.env().disk;
         for sub in [&b"snapshots"[..], b"packs"] {
             let (Ok(ours), Ok(theirs)) = (self.dir.child(sub), twin.child(sub)) else { continue };
             let ours = ours.names()?;
-            let kept: HashSet<&[u8]> = ours.iter().map(|name| unmarked(name)).collect();
-            let theirs_names = theirs.names()?;
-            let mut gone = theirs_names.iter().filter(|name| !kept.contains(unmarked(name))).peekable();
-            let any = gone.peek().is_some();
-            for name in gone {
-                if sub == b"packs" {
-                    env.disk.unlink(&theirs, name)?;
-                    continue;
+            let ours = ours.iter().filter(|name| !name.starts_with(b"."));
+            let kept: HashSet<&[u8]> = ours.map(|name| unmarked(name)).collect();
+            let mut gone = theirs.names()?;
+            gone.retain(|name| !kept.contains(unmarked(name)));
+            // First what a command that was cut short has begun to remove: it is in the way.
+            gone.sort_by_key(|name| !name.starts_with(b"."));
+            for name in &gone {
+                match is_id(name) {
+                    // In one step, so that a half removed record is never brought back.
+                    true => {
+                        let aside = [b".gone-", &name[..]].concat();
+                        disk.rename(&theirs, name, &theirs, &aside)?;
+                        disk.remove_dir_of_files(&theirs, &aside)?;
+                    }
+                    false if sub == b"packs" => disk.unlink(&theirs, name)?,
+                    false => disk.remove_dir_of_files(&theirs, name)?,
                 }
-                // In one step, so that a half removed record is never brought back.
-                let gone = if is_id(name) { [b".gone-", &name[..]].concat() } else { name.clone() };
-                if is_id(name) {
-                    env.disk.rename(&theirs, name, &theirs, &gone)?;
-                }
-                let dir = theirs.child(&gone)?;
-                for file in dir.names()? {
-                    env.disk.unlink(&dir, &file)?;
-                }
-                env.disk.rmdir(&theirs, &gone)?;
             }
             // Else it could be there again after a power cut, and be brought back.
-            if any {
-                env.disk.sync_dir(&theirs)?;
+            if !gone.is_empty() {
+                disk.sync_dir(&theirs)?;
             }
         }
         Ok(())

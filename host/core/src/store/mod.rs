@@ -138,11 +138,8 @@ impl Store {
     }
 
     /// Writes the index anew when it has fallen behind. It is a cache: failing is no failure.
-    fn upkeep(&self) {
-        let Some(catalog) = self.catalog.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
-        else {
-            return;
-        };
+    pub(crate) fn upkeep(&self) {
+        let Ok(catalog) = self.catalog() else { return };
         if catalog.wants_index() && catalog.write_index(&self.disk, &self.dir).is_ok() {
             self.look_again();
         }

@@ -1,9 +1,11 @@
 //! History with a fake backend: undo, redo, recovery, without WebAssembly or trees.
 
 mod bounds;
+mod crash;
 mod opening;
 mod recovery;
 mod steps;
+mod trees;
 mod twin;
 mod world;
 

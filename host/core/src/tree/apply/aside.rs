@@ -23,8 +23,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name in a tree under which a restore works: never captured.
 pub const RESERVED: &[u8] = b".snapback~";
-const ASIDE: &[u8] = b"aside";
-const SAVED: &[u8] = b"saved";
+/// Where things wait in a store.
+pub const ASIDE: &[u8] = b"aside";
+/// Where things are kept for good in a store.
+pub const SAVED: &[u8] = b"saved";
 /// Of a name, as much as a saved file keeps, so that no name becomes too long.
 const KEPT_NAME: usize = 200;
 
@@ -64,7 +66,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The directory `name` of `dir`, made when it is not there.
-fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
+pub fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
     if dir.stat(name)?.is_none() {
         match disk.mkdir(dir, name, 0o700) {
             Err(_) if dir.stat(name)?.is_some() => {}

@@ -88,7 +88,7 @@ fn with_request<T>(
         current: &roots.1,
         only: &Only::new(&call.only)?,
         source,
-        store: call.store.dir(),
+        store: &call.store,
         disk: call.store.disk(),
         target: &call.target.name,
         witness: cache.as_ref().filter(|cache| cache.is_of(current)),

@@ -147,24 +147,33 @@ impl<'a> Run<'a> {
         self.left_aside(aside, name, change, false).map(drop)
     }
 
-    /// What belongs to a restore of other trees: removed if it is stored, else saved.
+    /// What a restore of other trees, which is over, displaced and did not remove.
     fn orphan(&self, aside: &Arc<Aside<'a>>, name: &[u8]) -> Result<()> {
-        let Some(stat) = stat_in(&aside.dir, name)? else { return Ok(()) };
-        let unfinished = name.starts_with(b"w");
-        let stored = || -> Result<bool> {
-            if !stat.is_file() || stat.size > crate::store::BLOCK as u64 {
-                return Ok(false);
-            }
-            let bytes = aside.dir.read(name, stat.size)?;
-            let key = crate::object::Key::of(crate::object::ObjectKind::Blob, &bytes);
-            Ok(bytes.is_empty() || self.source.read(&key).is_ok())
-        };
-        if unfinished || stored()? {
-            self.disk.unlink(&aside.dir, name)?;
-            aside.dealt_with(name);
-            return Ok(());
+        match stat_in(&aside.dir, name)? {
+            Some(stat) => self.discard_or_save(aside, name, &stat, name),
+            None => Ok(()),
         }
-        self.save(aside, name, name)
+    }
+
+    /// Deals with a leftover that this restore has no use for: a file goes if it was never
+    /// whole or is stored, else it is saved. What is no file cannot have been written to
+    /// since it was compared.
+    pub(super) fn discard_or_save(
+        &self,
+        aside: &Aside<'_>,
+        name: &[u8],
+        stat: &Stat,
+        path: &[u8],
+    ) -> Result<()> {
+        let known = name.starts_with(b"w")
+            || !stat.is_file()
+            || super::clear::is_stored(self.store, &aside.dir, name, self.cancel)?;
+        if !known {
+            return self.save(aside, name, path);
+        }
+        self.disk.unlink(&aside.dir, name)?;
+        aside.dealt_with(name);
+        Ok(())
     }
 
     /// Nothing in the tree was touched: what was made aside goes.

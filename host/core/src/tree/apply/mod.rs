@@ -17,6 +17,7 @@ mod action;
 mod aside;
 mod attributes;
 mod call;
+mod clear;
 mod dirs;
 mod fill;
 mod finish;
@@ -32,6 +33,7 @@ mod writers;
 
 pub use aside::RESERVED;
 pub use call::{preflight, restore};
+pub use clear::clear;
 pub use outcome::{Outcome, Refusal, Saved};
 pub use restore::{Options, Request, run};
 
@@ -48,14 +50,14 @@ use crate::backend::Cancel;
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::report::Report;
-use crate::store::Source;
 use crate::store::content::LARGE;
+use crate::store::{Source, Store};
 use crate::tree::compare::{Change, Only, Step, Walk};
 use crate::tree::node::{Node, Time};
 use crate::tree::root::Root;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 
 /// Changes that are worked on at once by all threads.
 const BATCH: usize = 1024;
@@ -63,6 +65,7 @@ const BATCH: usize = 1024;
 /// One restore at work.
 pub(super) struct Run<'a> {
     source: &'a dyn Source,
+    store: &'a Arc<Store>,
     disk: &'a Disk,
     rights: Rights,
     places: Places<'a>,

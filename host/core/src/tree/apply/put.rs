@@ -114,12 +114,13 @@ impl<'a> Run<'a> {
             self.attributes().settle(on, &stat, &on.xattrs(), after, Some(mtime), &change.path)?;
             return Ok(true);
         }
-        if is_after || is(change.before.as_ref())? || self.is_beginning(aside, name, &stat, change)? {
+        let is_known = is_after || is(change.before.as_ref())?;
+        if is_known || self.is_beginning(aside, name, &stat, change)? || self.is_draft(change)? {
             self.disk.unlink(&aside.dir, name)?;
             aside.dealt_with(name);
             return Ok(false);
         }
-        self.save(aside, name, &change.path)?;
+        self.discard_or_save(aside, name, &stat, &change.path)?;
         Ok(false)
     }
 
@@ -134,6 +135,22 @@ impl<'a> Run<'a> {
         let have = aside.dir.read(name, stat.size)?;
         let whole = self.source.read(content)?;
         Ok(whole.starts_with(&have))
+    }
+
+    /// Whether what stands aside for `change` can only be what was being made, perhaps torn
+    /// by a power cut: its place is as it was captured, so nothing was displaced from it.
+    fn is_draft(&self, change: &Change) -> Result<bool> {
+        if change.after.is_none() {
+            return Ok(false);
+        }
+        let (dir, last) = split(&change.path);
+        let Some(place) = self.places.enter(dir)? else { return Ok(change.before.is_none()) };
+        let stat = place.stat_of(last)?;
+        Ok(match self.look().at(&place, last, stat.as_ref(), change)? {
+            Found::Current => true,
+            Found::Missing => change.before.is_none(),
+            Found::Stored | Found::Foreign(_) => false,
+        })
     }
 
     /// Makes what `change` puts in place aside, unless it stands there from earlier.

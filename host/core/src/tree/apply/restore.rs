@@ -11,12 +11,12 @@ use crate::backend::Cancel;
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result, show_bytes};
 use crate::report::{Report, Silent};
-use crate::store::Source;
+use crate::store::{Source, Store};
 use crate::tree::compare::{Change, Only, Step};
 use crate::tree::plan::Plan;
 use crate::tree::root::Root;
 use crate::tree::statcache::StatCache;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 /// Paths that an error about refusals shows.
 const SHOWN: usize = 5;
@@ -45,8 +45,8 @@ pub struct Request<'a> {
     pub only: &'a Only,
     /// Where stored objects are read from.
     pub source: &'a dyn Source,
-    /// The store's directory: things are put aside and saved there.
-    pub store: &'a Dir,
+    /// The store: things are put aside and saved in its directory.
+    pub store: &'a Arc<Store>,
     /// The door.
     pub disk: &'a Disk,
     /// The target's name.
@@ -183,10 +183,11 @@ impl<'a> Run<'a> {
         let setting = &request.stored.setting;
         let run = Self {
             source: request.source,
+            store: request.store,
             disk: request.disk,
             rights: Rights::of_process(),
             places: Places::new(request.disk, request.directory.try_clone()?, request.witness)?,
-            asides: Asides::open(request.disk, request.store, request.target, setting)?,
+            asides: Asides::open(request.disk, request.store.dir(), request.target, setting)?,
             current: request.current,
             stored: request.stored,
             only: request.only,

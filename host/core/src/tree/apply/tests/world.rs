@@ -223,7 +223,7 @@ impl World {
             current,
             only: &self.only,
             source: &*self.store,
-            store: self.store.dir(),
+            store: &self.store,
             disk: &self.disk,
             target: "tree",
             witness: None,
