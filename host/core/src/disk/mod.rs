@@ -18,6 +18,7 @@ mod hook;
 mod lend;
 mod names;
 mod power;
+mod remove;
 
 pub use attributes::{Opened, Special};
 pub use dir::Dir;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 pub struct Disk {
     hook: Option<Arc<dyn Hook>>,
     no_sync: bool,
+    shut: bool,
 }
 
 impl Disk {
@@ -56,6 +58,13 @@ impl Disk {
         self
     }
 
+    /// The same door, shut: every operation is refused. For a store that is only read.
+    #[must_use]
+    pub fn shut(mut self) -> Self {
+        self.shut = true;
+        self
+    }
+
     /// Whether syncs reach the device.
     pub fn syncs(&self) -> bool {
         !self.no_sync
@@ -64,6 +73,12 @@ impl Disk {
     /// Does one operation: asks the hook, acts (again when a signal came between),
     /// tells the hook, and makes a failure a sentence.
     fn run<T>(&self, op: &Op<'_>, mut act: impl FnMut() -> io::Result<T>) -> Result<T> {
+        if self.shut {
+            let why = format!("{} {}: it is only read", op.kind.doing(), crate::error::show(&op.path()));
+            return Err(
+                Error::new(Kind::Denied, why).hint("the store came from elsewhere and is not trusted")
+            );
+        }
         if let Some(hook) = &self.hook {
             hook.before(op).map_err(|e| sentence(e, op))?;
         }

@@ -58,6 +58,9 @@ impl Project {
     fn capture_one(&self, job: &Job, writer: &Arc<Writer>, selection: &Selection) -> Result<Captured> {
         let env = &self.env;
         let target = &job.target;
+        if let Some(absent) = self.absent(job, writer)? {
+            return Ok(absent);
+        }
         let backend = env.backends.get(&target.backend)?;
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
@@ -73,12 +76,12 @@ impl Project {
         let parts = backend
             .snapshot(&call, previous)
             .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
-        let (mut bytes, mut files) = (0, 0);
+        let (mut bytes, mut files) = (0u64, 0u64);
         let mut omitted = noted.take_omitted();
         for root in roots(&**writer, &parts) {
             let root = root?;
-            bytes += root.bytes;
-            files += root.files;
+            bytes = bytes.saturating_add(root.bytes);
+            files = files.saturating_add(root.files);
             // What a captured directory records itself is not recorded twice.
             omitted.retain(|(path, _)| root.left_out.iter().all(|item| item.path != path.0));
         }

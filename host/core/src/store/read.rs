@@ -96,9 +96,8 @@ impl Store {
     fn view_at(&self, catalog: &Catalog, key: &Key, place: &Place, f: Viewer<'_>) -> Result<()> {
         let (name, file) = self.pack_file(catalog, place.pack)?;
         let frame = place.frame;
-        let frame = self
-            .frames
-            .get((name.0, frame.offset), frame.raw as usize, |out| read_frame(&file, &frame, out))?;
+        let frame =
+            self.frames.get((name.0, frame), frame.raw as usize, |out| read_frame(&file, &frame, out))?;
         view_in(frame.bytes().map_err(|e| damaged(key, &name.to_string(), &e))?, key, place, f)
             .unwrap_or_else(|| {
                 Err(damaged(key, &name.to_string(), &Error::corrupt("its bytes are not what was written")))

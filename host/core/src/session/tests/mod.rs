@@ -1,7 +1,9 @@
 //! History with a fake backend: undo, redo, recovery, without WebAssembly or trees.
 
 mod bounds;
+mod hostile;
 mod opening;
+mod outlive;
 mod recovery;
 mod steps;
 mod twin;
