@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod configuration;
+mod crafted;
+mod foreign;
 mod history;
 mod interrupted;
 mod json;
@@ -11,6 +13,7 @@ mod lazy;
 mod main_job;
 mod never_destroy;
 mod not_covered;
+mod outlives;
 mod store;
 mod times;
 mod wrapped;

@@ -7,7 +7,6 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
 use crate::render::table;
-use crate::terminal::Tone;
 use serde::Serialize;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::{config::Config, nearest};
@@ -72,11 +71,8 @@ fn list(context: &mut Context, registry: &Registry, config: Option<&Config>) -> 
     }
     let rows: Vec<[String; 5]> = items.iter().map(row).collect();
     let head = ["NAME", "VERSION", "STATUS", "TARGETS", "ORIGIN"];
-    for (number, line) in table::lay_out(head, &[], &rows, context.terminal.width).iter().enumerate() {
-        let line = if number == 0 { context.terminal.paint(Tone::Aside, line) } else { line.clone() };
-        context.out.line(&line)?;
-    }
-    context.out.flush()?;
+    let lines = table::lay_out(head, &[], &rows, context.terminal.width);
+    table::write(&mut context.out, &context.terminal, &lines)?;
     Ok(Code::DONE)
 }
 

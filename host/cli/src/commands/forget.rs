@@ -26,5 +26,5 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
         return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
     }
     let freed = project.lock_unrecovered()?.forget(&id)?;
-    gc::report(context, &freed, false)
+    gc::report(context, &freed)
 }

@@ -17,7 +17,7 @@ use snapback_core::session::{Listing, Project, State};
 /// # Errors
 /// When there is no such snapshot, or it is damaged.
 pub fn run(context: &mut Context, args: &ShowArgs) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let listing = project.listing(project.find(&args.id)?);
     if context.global.json {
         let described = Described::new(&project, listing, &context.talk);

@@ -4,11 +4,13 @@
 //! under the key with `_b64` behind it, and the plain key is absent. So no name is
 //! ever changed by being written down.
 
+mod histories;
 mod list;
 mod names;
 mod report;
 mod status;
 
+pub use histories::HistoryItem;
 pub use list::{Lacks, ListItem, ShowItem};
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
@@ -23,6 +25,7 @@ use snapback_core::error::Result;
 /// When standard output cannot be written.
 pub fn write(out: &mut Out, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).expect("what is reported can be written as JSON");
-    out.line(&text)?;
+    out.bytes(text.as_bytes())?;
+    out.bytes(b"\n")?;
     out.flush()
 }

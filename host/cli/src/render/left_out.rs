@@ -21,7 +21,8 @@ pub fn clause(roots: &[Root]) -> Option<String> {
     if !by_rule.is_empty() {
         clauses.push(format!("left out: {}", named(&by_rule, false)));
     }
-    let ignored: u64 = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| files).sum();
+    let ignored = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| *files);
+    let ignored = ignored.fold(0, u64::saturating_add);
     if ignored > 0 {
         clauses.push(format!("ignored: {}", count(ignored, "file")));
     }

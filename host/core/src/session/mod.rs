@@ -123,7 +123,8 @@ impl Project {
             // It was removed, or may not be entered any more: the twin knows its history.
             Err(error)
                 if twin::find(&env).is_some()
-                    && (!root::is_there(&env.root) || matches!(error.kind(), Kind::NotFound | Kind::Denied)) => {}
+                    && (!root::is_there(&env.root)
+                        || matches!(error.kind(), Kind::NotFound | Kind::Denied)) => {}
             done => done?,
         }
         let path = env.root.join(STORE);
