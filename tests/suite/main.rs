@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod configuration;
+mod crafted;
+mod foreign;
 mod git;
 mod history;
 mod interrupted;
@@ -12,6 +14,7 @@ mod lazy;
 mod main_job;
 mod never_destroy;
 mod not_covered;
+mod outlives;
 mod sharing;
 mod store;
 mod times;

@@ -13,6 +13,7 @@ use snapback_core::backend::Cancel;
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::clock::{Clock, System};
+use snapback_core::project::STORE;
 use snapback_core::project::config::{self, Config};
 use snapback_core::project::registry::Registry as Roots;
 use snapback_core::project::root;
@@ -63,17 +64,46 @@ impl Context {
         }
     }
 
-    /// Opens the project, for reading.
+    /// Opens the project, to change it or its history.
+    ///
+    /// # Errors
+    /// When it cannot be used, its store is foreign, or a configuration is wrong.
+    pub fn open(&self) -> Result<Project> {
+        let project = Project::open(self.environment()?)?;
+        project.need_own()?;
+        Ok(project)
+    }
+
+    /// Opens the project to look at its history, and says so when that is foreign, or not
+    /// where it should be.
     ///
     /// # Errors
     /// When it cannot be used, or a configuration is wrong.
-    pub fn open(&self) -> Result<Project> {
+    pub fn look(&self) -> Result<Project> {
+        let project = Project::open(self.environment()?)?;
+        if let Some(place) = project.outlived() {
+            let (root, place) = (show(project.root()), show(place));
+            self.talk.say(format_args!("{root} has lost its history, which is read from {place}"));
+        }
+        if let Some(foreign) = project.foreign() {
+            let store = project.root().join(STORE);
+            self.talk.say(format_args!("the store {} {}", show(&store), foreign.words()));
+            self.talk.detail(foreign.hint(&store));
+        }
+        Ok(project)
+    }
+
+    /// What is lent to the core.
+    ///
+    /// # Errors
+    /// When the user's configuration is wrong.
+    pub fn environment(&self) -> Result<Environment> {
         if self.here.exists() && !self.here.is_dir() {
             let why = format!("{} is not a directory", show(&self.here));
             return Err(Error::new(Kind::Invalid, why).hint("`-C` takes the directory to work in"));
         }
         let (root, user) = (self.root(), self.user()?);
-        Project::open(Environment {
+        Ok(Environment {
             state: self.places.state.clone(),
             home: self.places.home.clone(),
             clock: Arc::new(System),
@@ -150,7 +180,7 @@ impl Context {
                     show(Path::new(run))
                 ),
             )
-            .hint("a command must not drop the history that it is wrapped in; do it from outside")),
+            .hint("a command must not decide over the history that it is wrapped in; do it from outside")),
         }
     }
 }

@@ -79,6 +79,7 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Code> {
         Command::Gc(args) => commands::gc::run(context, args),
         Command::Forget(args) => commands::forget::run(context, args),
         Command::Verify => commands::verify::run(context),
+        Command::Trust(args) => commands::trust::run(context, args),
         Command::Backends(args) => commands::backends::run(context, args),
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: a reader that went away (`| head`) ends the command quietly: the write
 //! fails with `Cancelled`, and [`Out::closed`] tells that it was for this reason.
 
-use snapback_core::error::{Error, Kind, Result};
+use snapback_core::error::{Error, Kind, Result, escaped};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 /// Bytes gathered before they are written.
@@ -33,11 +33,19 @@ impl Out {
         self.check(done)
     }
 
-    /// Writes a line.
+    /// Writes a line, with everything escaped that a terminal would act on.
     ///
     /// # Errors
     /// As [`Out::bytes`].
     pub fn line(&mut self, text: &str) -> Result<()> {
+        self.styled(&escaped(text))
+    }
+
+    /// Writes a line that may have colour: what comes from elsewhere in it was escaped.
+    ///
+    /// # Errors
+    /// As [`Out::bytes`].
+    pub fn styled(&mut self, text: &str) -> Result<()> {
         self.bytes(text.as_bytes())?;
         self.bytes(b"\n")?;
         if self.by_line { self.flush() } else { Ok(()) }

@@ -48,7 +48,8 @@ impl Places {
     pub fn read() -> Self {
         let uid = rustix::process::getuid().as_raw();
         let home = absolute("HOME").or_else(|| home_of(uid));
-        let base = home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
+        // Beneath what is no directory nothing is ever found or made.
+        let base = home.clone().unwrap_or_else(|| PathBuf::from("/dev/null"));
         let dir = |variable: &str, default: &str| {
             absolute(variable).unwrap_or_else(|| base.join(default)).join("snapback")
         };

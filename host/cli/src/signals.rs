@@ -25,7 +25,9 @@ const WATCHED: [i32; 8] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, S
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// The command was not started: a signal stops the snapshot, a second one everything.
-    Before { asked: bool },
+    /// The first one, where somebody sent it to snapback alone, is kept for the command,
+    /// which may be starting at this moment.
+    Before { asked: bool, kept: Option<Signal> },
     /// The command runs.
     Running(Pid),
     /// The command has ended: a signal stops what snapback still does.
@@ -54,7 +56,8 @@ impl Signals {
             signals.push(SIGCHLD);
         }
         let mut incoming = SignalsInfo::<WithOrigin>::new(signals).map_err(failed)?;
-        let (handle, phase) = (incoming.handle(), Arc::new(Mutex::new(Phase::Before { asked: false })));
+        let (handle, phase) =
+            (incoming.handle(), Arc::new(Mutex::new(Phase::Before { asked: false, kept: None })));
         let shared = phase.clone();
         let thread = std::thread::Builder::new()
             .name("signals".into())
@@ -69,7 +72,11 @@ impl Signals {
 
     /// From now on signals are for `command`.
     pub fn started(&self, command: Pid) {
-        *lock(&self.phase) = Phase::Running(command);
+        let mut phase = lock(&self.phase);
+        if let Phase::Before { kept: Some(signal), .. } = *phase {
+            let _ = kill_process(command, signal);
+        }
+        *phase = Phase::Running(command);
     }
 
     /// Does `reap` while no signal is passed on; when it says that the command is
@@ -109,9 +116,10 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
                 let _ = kill_process(command, signal);
             }
         }
-        Phase::Before { asked: false } if stops => {
+        Phase::Before { asked: false, .. } if stops => {
             cancel.cancel();
-            *phase = Phase::Before { asked: true };
+            let alone = !matches!(origin.cause, Cause::Kernel);
+            *phase = Phase::Before { asked: true, kept: Signal::from_named_raw(signal).filter(|_| alone) };
         }
         Phase::After if stops => cancel.cancel(),
         Phase::After if signal != SIGTSTP => {}
@@ -141,6 +149,20 @@ pub fn stopped(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_while_the_command_starts_reaches_it() {
+        let cancel = Cancel::default();
+        let signals = Signals::watch(cancel.clone()).unwrap();
+        kill_process(rustix::process::getpid(), Signal::HUP).unwrap();
+        while !cancel.is_cancelled() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let mut command = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        signals.started(Pid::from_child(&command));
+        let status = command.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(SIGHUP));
+    }
 
     #[test]
     fn ignored_signals_are_read_from_the_status() {

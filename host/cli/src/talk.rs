@@ -5,7 +5,7 @@
 //! control character. Writing never fails a command: there is nobody to tell.
 
 use crate::render::plan::refusals;
-use snapback_core::error::{Error, Kind};
+use snapback_core::error::{Error, Kind, escaped};
 use snapback_core::report::Report;
 use snapback_core::session::Finished;
 use std::fmt::Display;
@@ -143,12 +143,7 @@ fn clean(text: &str) -> String {
     for (number, line) in text.lines().enumerate() {
         let line = if number == 0 { line } else { line.trim_start() };
         clean.push_str(if number == 0 { "" } else { "\n  " });
-        for c in line.chars() {
-            match c {
-                c if c.is_control() => clean.extend(c.escape_default()),
-                c => clean.push(c),
-            }
-        }
+        clean.push_str(&escaped(line));
     }
     clean
 }

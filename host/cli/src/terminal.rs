@@ -1,6 +1,7 @@
 //! The terminal, when there is one: how wide it is, whether it gets colour, questions.
 
 use crate::args::Colour;
+use snapback_core::error::escaped;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 
@@ -69,7 +70,7 @@ impl Terminal {
             return None;
         }
         let mut tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        write!(tty, "{question} [y/N] ").ok()?;
+        write!(tty, "{} [y/N] ", escaped(question)).ok()?;
         let (mut answer, mut byte) = (Vec::new(), [0]);
         loop {
             match tty.read(&mut byte) {

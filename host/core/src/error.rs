@@ -132,7 +132,7 @@ pub fn show_bytes(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text)
             if !text.is_empty()
-                && !text.chars().any(char::is_control)
+                && text.chars().all(is_plain)
                 && !text.starts_with(' ')
                 && !text.ends_with(' ')
                 && !text.contains(['"', '\\']) =>
@@ -141,6 +141,29 @@ pub fn show_bytes(name: &[u8]) -> String {
         }
         _ => format!("\"{}\"", name.escape_ascii()),
     }
+}
+
+/// Whether a terminal shows `c` and does nothing else: no control character, and none that
+/// changes the direction of the text around it.
+fn is_plain(c: char) -> bool {
+    let directs = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    !c.is_control() && !directs
+}
+
+/// `text` on one line, with everything escaped that a terminal would act on: what is
+/// stored may come from a stranger.
+pub fn escaped(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.chars().all(is_plain) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_plain(c) { out.push(c) } else { out.extend(c.escape_default()) }
+    }
+    out.into()
 }
 
 fn explain(error: &io::Error) -> (Kind, String) {
@@ -196,5 +219,8 @@ mod tests {
         assert_eq!(show_bytes(b"a\nb"), "\"a\\nb\"");
         assert_eq!(show_bytes(b"\xfe"), "\"\\xfe\"");
         assert_eq!(show_bytes(b" x"), "\" x\"");
+        assert_eq!(show_bytes("a\u{202e}b".as_bytes()), "\"a\\xe2\\x80\\xaeb\"");
+        assert_eq!(escaped("日本 x"), "日本 x");
+        assert_eq!(escaped("a\x1b[2J\u{9b}m\n\u{2066}"), "a\\u{1b}[2J\\u{9b}m\\n\\u{2066}");
     }
 }

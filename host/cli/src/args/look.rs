@@ -8,11 +8,15 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   snapback list         all snapshots, newest first
-  snapback list 7f3a    the snapshots that were taken inside that run")]
+  snapback list 7f3a    the snapshots that were taken inside that run
+  snapback list --all   all projects that have a history, those that are gone too")]
 pub struct ListArgs {
     /// Only the snapshots inside this run
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+    /// List all projects that have a history
+    #[arg(long, conflicts_with = "run")]
+    pub all: bool,
 }
 
 /// What `show` takes.

@@ -12,7 +12,7 @@ mod take;
 pub use global::{Colour, Global};
 pub use history::{RedoArgs, RestoreArgs, UndoArgs};
 pub use look::{CatArgs, DiffArgs, ListArgs, ShowArgs};
-pub use take::{BackendsArgs, BackendsCommand, ForgetArgs, GcArgs, RunArgs, SnapArgs};
+pub use take::{BackendsArgs, BackendsCommand, ForgetArgs, GcArgs, RunArgs, SnapArgs, TrustArgs};
 
 use clap::{Parser, Subcommand};
 
@@ -74,6 +74,8 @@ pub enum Command {
     Forget(ForgetArgs),
     /// Read everything that is stored and check it
     Verify,
+    /// Go on with a history that came from elsewhere
+    Trust(TrustArgs),
     /// List the backends: what can be captured
     Backends(BackendsArgs),
 }

@@ -67,6 +67,7 @@ Examples:
   snapback gc --keep 5           keep the five newest
   snapback gc --keep-within 7d   keep those of the last seven days
   snapback gc --keep 5 -n        only say what that would drop
+  snapback gc --all              histories of removed projects as well
 
 Never dropped: what the next undo and redo need, the newest run, pinned snapshots.")]
 pub struct GcArgs {
@@ -79,9 +80,33 @@ pub struct GcArgs {
     /// Keep the store below this size
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
+    /// Drop also what is kept of projects that are gone, 30 days after their last use
+    #[arg(long)]
+    pub all: bool,
     /// Only say what would be dropped
     #[arg(short = 'n', long = "dry-run")]
     pub dry: bool,
+}
+
+/// What `trust` takes.
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true),
+    after_help = "\
+Examples:
+  snapback trust --store   check the store in this project, and go on with it
+  snapback trust --list    the stores that were trusted
+
+A store that was not made here (it came with an archive, or belongs to another user) is
+only read: `list`, `show`, `diff` and `cat` work, and nothing else, until it is trusted."
+)]
+pub struct TrustArgs {
+    /// Trust the store in this project
+    #[arg(long, group = "what")]
+    pub store: bool,
+    /// List what was trusted
+    #[arg(long, group = "what")]
+    pub list: bool,
 }
 
 /// What `forget` takes.

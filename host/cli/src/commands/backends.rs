@@ -7,10 +7,10 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
 use crate::render::table;
-use crate::terminal::Tone;
 use serde::Serialize;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::{config::Config, nearest};
+use snapback_core::session::Project;
 use snapback_runtime::manifest::{Access, Setting};
 use snapback_runtime::{Info, Registry};
 
@@ -55,7 +55,8 @@ struct SettingItem<'a> {
 pub fn run(context: &mut Context, args: &BackendsArgs) -> Result<Code> {
     let registry = context.backends(&context.root());
     // A project that cannot be opened, or asks for nonsense, has no targets to name.
-    let project = context.open().and_then(|project| project.config().cloned());
+    let project = context.environment().and_then(Project::open);
+    let project = project.and_then(|project| project.config().cloned());
     let config = project.map_err(|error| context.talk.say(error)).ok();
     match &args.command {
         None | Some(BackendsCommand::List) => list(context, &registry, config.as_ref()),
@@ -72,11 +73,8 @@ fn list(context: &mut Context, registry: &Registry, config: Option<&Config>) -> 
     }
     let rows: Vec<[String; 5]> = items.iter().map(row).collect();
     let head = ["NAME", "VERSION", "STATUS", "TARGETS", "ORIGIN"];
-    for (number, line) in table::lay_out(head, &[], &rows, context.terminal.width).iter().enumerate() {
-        let line = if number == 0 { context.terminal.paint(Tone::Aside, line) } else { line.clone() };
-        context.out.line(&line)?;
-    }
-    context.out.flush()?;
+    let lines = table::lay_out(head, &[], &rows, context.terminal.width);
+    table::write(&mut context.out, &context.terminal, &lines)?;
     Ok(Code::DONE)
 }
 

@@ -16,7 +16,7 @@ use snapback_core::tree::node::{Entry, Node};
 /// # Errors
 /// When there is no such file in the snapshot, or it is damaged.
 pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let store = project.need_store()?.clone();
     let snapshot = project.find(&args.id)?;
     let path = context.inside(&project, std::slice::from_ref(&args.path))?.remove(0).0;

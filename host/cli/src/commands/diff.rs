@@ -10,7 +10,7 @@ use crate::render::words::{Counts, letter};
 use crate::render::{patch, plan};
 use crate::terminal::{Terminal, Tone};
 use snapback_core::backend::Target;
-use snapback_core::error::{Error, Kind, Result};
+use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
 use snapback_core::session::{Difference, Present, Project, differences};
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// When a side cannot be read.
 pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let store = project.need_store()?.clone();
     let paths = context.inside(&project, &args.paths)?;
     let from = match &args.from {
@@ -164,12 +164,13 @@ impl Found<'_> {
             ChangeKind::Deleted => Tone::Deleted,
         };
         let letter = self.terminal.paint(tone, letter(change.kind));
-        self.out.line(&format!("{letter} {}{}", plan::place(change), plan::when(change)))
+        let text = format!("{}{}", plan::place(change), plan::when(change));
+        self.out.styled(&format!("{letter} {}", escaped(&text)))
     }
 
     fn end(&mut self) -> Result<()> {
         match self.form {
-            Form::Json => self.out.line(if self.begun { "\n  ]\n}" } else { "]\n}" })?,
+            Form::Json => self.out.bytes(if self.begun { b"\n  ]\n}\n" } else { b"]\n}\n" })?,
             Form::Stat => {
                 for (target, counts) in &self.counts {
                     self.out.line(&format!("{target}: {}", counts.as_happened()))?;

@@ -37,7 +37,7 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
         return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
     }
     let freed = project.lock_unrecovered()?.forget(&id)?;
-    let code = gc::report(context, &freed, false)?;
+    let code = gc::report(context, &freed)?;
     if freed.problems.is_empty() {
         return Ok(code);
     }

@@ -1,5 +1,6 @@
 //! `snapback gc`: drop old snapshots and give their space back.
 
+use super::histories;
 use crate::args::GcArgs;
 use crate::context::Context;
 use crate::exit::Code;
@@ -7,7 +8,7 @@ use crate::json::{self, FreedReport};
 use crate::render::words::count;
 use snapback_core::error::Result;
 use snapback_core::project::units::human;
-use snapback_core::session::{Bounds, Freed};
+use snapback_core::session::{Bounds, Freed, History};
 
 /// Does it.
 ///
@@ -16,19 +17,29 @@ use snapback_core::session::{Bounds, Freed};
 pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     context.refuse_inside_run("gc")?;
     let project = context.open()?;
-    project.need_store()?;
-    // Also while a step is unfinished: what that needs is kept, and it may need the space.
-    let session = project.lock_unrecovered()?;
-    let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
-    let freed = session.gc(&bounds, args.dry)?;
-    report(context, &freed, args.dry)
+    let freed = match project.store() {
+        // With `--all` it need not be called in a project.
+        None if args.all => Freed::default(),
+        _ => {
+            project.need_store()?;
+            let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
+            // Also while a step is unfinished: what that needs is kept, and it may need the space.
+            project.lock_unrecovered()?.gc(&bounds, args.dry)?
+        }
+    };
+    let histories = if args.all { Some(histories::collect(context, args.dry)?.dropped) } else { None };
+    tell(context, &freed, histories.as_deref(), args.dry)
 }
 
-/// Says what was dropped, or would be.
+/// Says what was dropped.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn report(context: &mut Context, freed: &Freed, dry: bool) -> Result<Code> {
+pub fn report(context: &mut Context, freed: &Freed) -> Result<Code> {
+    tell(context, freed, None, false)
+}
+
+fn tell(context: &mut Context, freed: &Freed, histories: Option<&[History]>, dry: bool) -> Result<Code> {
     let dropped = count(freed.dropped.len() as u64, "snapshot");
     match dry {
         true => {
@@ -40,7 +51,7 @@ pub fn report(context: &mut Context, freed: &Freed, dry: bool) -> Result<Code> {
         context.talk.say(format_args!("not all could be given back: {problem}"));
     }
     if context.global.json {
-        json::write(&mut context.out, &FreedReport::new(freed))?;
+        json::write(&mut context.out, &FreedReport::new(freed, histories))?;
     } else {
         for id in &freed.dropped {
             context.out.line(id.as_str())?;

@@ -1,5 +1,6 @@
 //! `snapback list`: the snapshots, newest first; damaged ones are named, not hidden.
 
+use super::histories;
 use crate::args::ListArgs;
 use crate::contents;
 use crate::context::Context;
@@ -7,7 +8,6 @@ use crate::exit::Code;
 use crate::json::{self, Lacks, ListItem};
 use crate::render::{table, words};
 use crate::talk::Talk;
-use crate::terminal::Tone;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::SnapshotKind;
 use snapback_core::project::units::human;
@@ -18,7 +18,10 @@ use snapback_core::session::{Listing, Project};
 /// # Errors
 /// When the snapshots cannot be listed at all.
 pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
-    let project = context.open()?;
+    if args.all {
+        return histories::list(context);
+    }
+    let project = context.look()?;
     let (mut listings, damaged) = project.list()?;
     for damaged in &damaged {
         context.talk.say(format_args!("{}; it cannot be restored", damaged.error));
@@ -48,11 +51,7 @@ pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
     let rows: Vec<[String; 5]> = listings.iter().map(|listing| row(listing, now)).collect();
     let lines =
         table::lay_out(["ID", "AGE", "KIND", "ADDED", "WHAT"], &[1, 3], &rows, context.terminal.width);
-    for (number, line) in lines.iter().enumerate() {
-        let line = if number == 0 { context.terminal.paint(Tone::Aside, line) } else { line.clone() };
-        context.out.line(&line)?;
-    }
-    context.out.flush()?;
+    table::write(&mut context.out, &context.terminal, &lines)?;
     Ok(Code::DONE)
 }
 

@@ -50,7 +50,13 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     {
         return would_finish(context, &project, &step);
     }
-    let session = if wish.dry { project.lock_unrecovered() } else { project.lock() }?;
+    let session = match wish.dry {
+        true => project.lock_unrecovered()?,
+        false => {
+            project.make_root()?;
+            project.lock()?
+        }
+    };
     if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
         return was_finished(context, &session, finished);
     }

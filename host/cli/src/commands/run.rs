@@ -120,22 +120,29 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
 fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Option<&Path>) -> Code {
     let Begun { project, snapshot, mark, signals } = begun;
     let id = &snapshot.id;
-    let lacks = lacks(&project, &snapshot);
     let root = project.root().to_owned();
-    let session = match project.lock() {
+    let undoes = args.undo_on_failure && code != Code::DONE;
+    let known = lacks(&project, &snapshot);
+    let locked = match undoes {
+        true => project.make_root().and_then(|()| project.lock()),
+        // A command that removes the project means it: the folder is not made again.
+        false => project.lock_unrecovered(),
+    };
+    let session = match locked {
         Ok(session) => session,
         Err(error) => {
             context.talk.say(format_args!("the end of run {id} could not be recorded: {error}"));
             if !root.exists() {
                 context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
             }
-            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &lacks, None));
-            return if args.undo_on_failure && code != Code::DONE { Code::NOT_STARTED } else { code };
+            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &known, None));
+            return if undoes { Code::NOT_STARTED } else { code };
         }
     };
+    // The command may have removed the store that this was read from.
+    let lacks = lacks(&session, &snapshot);
     let ended = session.end_run(id, i32::from(code.0));
     drop(mark);
-    let undoes = args.undo_on_failure && code != Code::DONE;
     match &ended {
         Ok(Ended { changes, beyond }) => {
             context.talk.say(changed(changes, &snapshot, undoes));
@@ -145,6 +152,12 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
         Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),
     }
     let ended = ended.ok();
+    if !session.root().exists() {
+        let root = show(session.root());
+        context
+            .talk
+            .detail(format_args!("{root} is gone; `snapback -C {root} undo` brings it back from anywhere"));
+    }
     let listed: Option<Vec<Change>> =
         ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
     let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));

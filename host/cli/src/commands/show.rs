@@ -18,7 +18,7 @@ use snapback_core::tree::git::Position;
 /// # Errors
 /// When there is no such snapshot, or it is damaged.
 pub fn run(context: &mut Context, args: &ShowArgs) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let listing = project.listing(project.find(&args.id)?);
     if context.global.json {
         let described = Described::new(&project, listing, &context.talk);

@@ -15,7 +15,7 @@ use snapback_core::error::{Error, Result, show};
 use snapback_core::history::Id;
 use snapback_core::history::timeline::{Step, Timeline};
 use snapback_core::project::units::human;
-use snapback_core::session::{Damaged, Listing, Project, State};
+use snapback_core::session::{Damaged, Listing, Project, State, Twin};
 use snapback_core::text::Bytes;
 use std::fs;
 
@@ -34,7 +34,7 @@ struct Facts {
 /// # Errors
 /// When the project or its store cannot be opened.
 pub fn run(context: &mut Context) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let (listings, damaged) = project.list()?;
     let (timeline, bytes) = (project.timeline()?, size(&project)?);
     let facts = Facts { project, listings, damaged, timeline, bytes };
@@ -65,6 +65,10 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     };
     let snapshots = words::count(listings.len() as u64, "snapshot");
     rows.push(("store", format!("{}, {}, {snapshots}", show(store.path()), human(facts.bytes))));
+    match project.foreign() {
+        Some(_) => rows.push(("foreign", "only read; `snapback trust --store` goes on with it".into())),
+        None => rows.extend(twin(project).map(|text| ("twin", text))),
+    }
     rows.extend(damaged.iter().map(|damaged| ("damaged", damaged.error.to_string())));
     if timeline.damaged > 0 {
         rows.push(("damaged", format!("{} of the timeline", words::count(timeline.damaged as u64, "line"))));
@@ -104,6 +108,16 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         }
     }
     rows
+}
+
+/// Whether the history outlives the project's folder.
+fn twin(project: &Project) -> Option<String> {
+    match project.twin() {
+        Ok(None) => None,
+        Ok(Some(Twin::Whole(place))) => Some(format!("{}: the history outlives the folder", show(&place))),
+        Ok(Some(Twin::Missing(why))) => Some(format!("none: the history goes with the folder; {why}")),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn undo(facts: &Facts, now: i64) -> String {
@@ -150,9 +164,10 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
     };
     let root = Bytes::from(project.root());
     let store = project.store().map(|store| Bytes::from(store.path()));
+    let outlives = matches!(project.twin()?, Some(Twin::Whole(_)));
     let status = Status {
         root: json::root(&root),
-        store: store.as_ref().map(|path| StoreItem::new(path, *bytes)),
+        store: store.as_ref().map(|path| StoreItem::new(path, *bytes, outlives, project.foreign().is_some())),
         snapshots: listings.len(),
         damaged: damaged.iter().map(Into::into).collect(),
         pending: pending.as_ref().map(Into::into),

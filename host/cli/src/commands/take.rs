@@ -6,8 +6,10 @@ use crate::context::Context;
 use crate::render::{left_out, words};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::Snapshot;
+use snapback_core::project::STORE;
 use snapback_core::session::{Project, Request, Session, State, Taken};
 use snapback_core::tree::root::Root;
+use std::path::Path;
 
 /// Says when the newest run was interrupted: snapback itself was killed.
 pub fn interrupted(context: &Context, project: &Project) {
@@ -32,7 +34,16 @@ pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
         request.selection.allow_huge = true;
     }
     interrupted(context, &project);
-    project.lock()
+    let before = project.outlived().map(Path::to_owned);
+    let session = project.lock()?;
+    if let Some(place) = before {
+        // What stands here may be another project by now.
+        let (place, store) = (show(&place), show(&session.root().join(STORE)));
+        context
+            .talk
+            .detail(format_args!("it is that of what was at this path; `rm -r {store} {place}` starts anew"));
+    }
+    Ok(session)
 }
 
 /// A yes to something huge.
@@ -62,7 +73,7 @@ pub fn take(context: &Context, session: &Session, request: Request) -> Result<Ta
 
 /// One line about a new snapshot: its ID, files, what was left out.
 pub fn line(project: &Project, snapshot: &Snapshot) -> String {
-    let files: u64 = snapshot.targets.iter().map(|target| target.files).sum();
+    let files = snapshot.targets.iter().map(|target| target.files).fold(0, u64::saturating_add);
     let mut line = format!("snapshot {} of {}", snapshot.id, show(project.root()));
     line.push_str(&format!(", {}", words::count(files, "file")));
     // What a snapshot lacks is no reason to stop: its record has it.

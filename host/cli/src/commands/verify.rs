@@ -34,10 +34,10 @@ struct Concerned {
 /// # Errors
 /// When the store cannot be read at all.
 pub fn run(context: &mut Context) -> Result<Code> {
-    let project = context.open()?;
+    let project = context.look()?;
     let verification = project.verify()?;
     let findings = Findings::of(&verification);
-    if !findings.whole {
+    if !findings.whole && project.foreign().is_none() {
         // Later snapshots then store again what they find whole in the project.
         match project.lock_unrecovered().and_then(|session| session.mend(&verification)) {
             Ok(mended) => say_mended(context, mended),

@@ -5,12 +5,14 @@
 //! ever changed by being written down.
 
 mod beyond;
+mod histories;
 mod list;
 mod names;
 mod report;
 mod status;
 
 pub use beyond::Beyond;
+pub use histories::HistoryItem;
 pub use list::{Lacks, ListItem, ShowItem};
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
@@ -25,6 +27,7 @@ use snapback_core::error::Result;
 /// When standard output cannot be written.
 pub fn write(out: &mut Out, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).expect("what is reported can be written as JSON");
-    out.line(&text)?;
+    out.bytes(text.as_bytes())?;
+    out.bytes(b"\n")?;
     out.flush()
 }

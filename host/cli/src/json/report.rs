@@ -1,10 +1,11 @@
 //! What was done, and what would be, in JSON.
 
 use super::beyond::Beyond;
+use super::histories::HistoryItem;
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
 use serde::{Serialize, Serializer};
-use snapback_core::session::{By, Difference, Freed, NotRestored};
+use snapback_core::session::{By, Difference, Freed, History, NotRestored};
 use snapback_core::text::Bytes;
 
 /// One difference, as `diff` and `undo` have it.
@@ -98,12 +99,19 @@ pub struct Refused<'a> {
 pub struct FreedReport<'a> {
     dropped: Vec<&'a str>,
     bytes: u64,
+    /// With `--all`: the histories of removed projects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histories: Option<Vec<HistoryItem<'a>>>,
 }
 
 impl<'a> FreedReport<'a> {
     /// For JSON.
-    pub fn new(freed: &'a Freed) -> Self {
-        Self { dropped: freed.dropped.iter().map(|id| id.as_str()).collect(), bytes: freed.bytes }
+    pub fn new(freed: &'a Freed, histories: Option<&'a [History]>) -> Self {
+        Self {
+            dropped: freed.dropped.iter().map(|id| id.as_str()).collect(),
+            bytes: freed.bytes,
+            histories: histories.map(|all| all.iter().map(HistoryItem::from).collect()),
+        }
     }
 }
 

@@ -41,6 +41,10 @@ pub struct StoreItem<'a> {
     pub path: Named<'a, 1>,
     /// Bytes that its packs take on the disk.
     pub bytes: u64,
+    /// Whether all of it is kept outside the project's folder as well.
+    pub outlives_folder: bool,
+    /// Whether it came from elsewhere, and is only read.
+    pub foreign: bool,
 }
 
 /// A snapshot whose record cannot be read.
@@ -80,8 +84,8 @@ pub struct TargetItem<'a> {
 
 impl<'a> StoreItem<'a> {
     /// At `path`, of so many bytes.
-    pub fn new(path: &'a Bytes, bytes: u64) -> Self {
-        Self { path: super::names::path(path), bytes }
+    pub fn new(path: &'a Bytes, bytes: u64, outlives_folder: bool, foreign: bool) -> Self {
+        Self { path: super::names::path(path), bytes, outlives_folder, foreign }
     }
 }
 

@@ -21,7 +21,8 @@ pub fn clause(roots: &[Root]) -> Option<String> {
     let mut clauses = Vec::new();
     clauses.extend(items(true).map(|holes| format!("not covered: {holes}")));
     clauses.extend(items(false).map(|by_rule| format!("left out: {by_rule}")));
-    let ignored: u64 = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| files).sum();
+    let ignored = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| *files);
+    let ignored = ignored.fold(0, u64::saturating_add);
     if ignored > 0 {
         clauses.push(format!("ignored: {}", count(ignored, "file")));
     }

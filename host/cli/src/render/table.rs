@@ -4,6 +4,9 @@
 //! and is cut there, by display width and with an ellipsis. Where there is no terminal
 //! nothing is cut, so that programs see all of it.
 
+use crate::output::Out;
+use crate::terminal::{Terminal, Tone};
+use snapback_core::error::Result;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Spaces between columns.
@@ -41,6 +44,17 @@ pub fn lay_out<const N: usize>(
             line
         })
         .collect()
+}
+
+/// Writes the lines of a table, its head less loud.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn write(out: &mut Out, terminal: &Terminal, lines: &[String]) -> Result<()> {
+    let (head, rows) = lines.split_first().map_or((None, lines), |(head, rows)| (Some(head), rows));
+    head.map_or(Ok(()), |head| out.styled(&terminal.paint(Tone::Aside, head)))?;
+    rows.iter().try_for_each(|row| out.line(row))?;
+    out.flush()
 }
 
 /// `text` in at most `room` columns.

@@ -1,5 +1,6 @@
 //! Words for numbers, times, commands and kinds.
 
+use snapback_core::error::escaped;
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::history::timeline::Step;
 use snapback_core::session::{Action, Listing};
@@ -123,7 +124,7 @@ fn quoted(word: &[u8]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%^".contains(c);
     match std::str::from_utf8(word) {
         Ok(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        Ok(text) if !text.chars().any(char::is_control) => format!("'{}'", text.replace('\'', "'\\''")),
+        Ok(text) if escaped(text) == text => format!("'{}'", text.replace('\'', "'\\''")),
         _ => format!("$'{}'", word.escape_ascii()),
     }
 }
@@ -168,7 +169,7 @@ pub fn outcome(listing: &Listing) -> Option<String> {
 /// A text of the user's on one line, without what a terminal would act on.
 pub fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    escaped(&words).into_owned()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod hook;
 mod lend;
 mod names;
 mod power;
+mod remove;
 
 pub use attributes::{Opened, Special};
 pub use dir::Dir;
@@ -40,6 +41,7 @@ pub struct Disk {
     no_sync: bool,
     #[cfg(test)]
     copies_are_clones: bool,
+    shut: bool,
 }
 
 impl Disk {
@@ -67,6 +69,13 @@ impl Disk {
         self
     }
 
+    /// The same door, shut: every operation is refused. For a store that is only read.
+    #[must_use]
+    pub fn shut(mut self) -> Self {
+        self.shut = true;
+        self
+    }
+
     /// Whether syncs reach the device.
     pub fn syncs(&self) -> bool {
         !self.no_sync
@@ -75,6 +84,12 @@ impl Disk {
     /// Does one operation: asks the hook, acts (again when a signal came between),
     /// tells the hook, and makes a failure a sentence.
     fn run<T>(&self, op: &Op<'_>, mut act: impl FnMut() -> io::Result<T>) -> Result<T> {
+        if self.shut {
+            let why = format!("{} {}: it is only read", op.kind.doing(), crate::error::show(&op.path()));
+            return Err(
+                Error::new(Kind::Denied, why).hint("the store came from elsewhere and is not trusted")
+            );
+        }
         if let Some(hook) = &self.hook {
             hook.before(op).map_err(|e| sentence(e, op))?;
         }

@@ -7,13 +7,13 @@
 //! that distinction.
 
 use super::id::Id;
+use super::snapshot::read;
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Result};
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
 use crate::tree::node::{Entry, encode_tree};
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 const FILE: &str = "changes";
@@ -61,7 +61,8 @@ impl Changes {
 
     /// What the run of snapshot `id` changed, when that was recorded and is whole.
     pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
-        let bytes = fs::read(snapshots.join(id.as_str()).join(FILE)).ok()?;
+        let what = "the changes of a run";
+        let bytes = read(&snapshots.join(id.as_str()), FILE, what, MOST_BYTES as u64).ok()?;
         let (hash, packed) = bytes.split_at_checked(32)?;
         if Key::of(ObjectKind::Opaque, packed).hash() != hash {
             return None;
@@ -127,6 +128,7 @@ mod tests {
     use super::*;
     use crate::testing::TempDir;
     use crate::tree::node::Node;
+    use std::fs;
 
     fn entry(mode: u32) -> Entry {
         let name = b"x".to_vec();

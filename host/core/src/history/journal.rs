@@ -7,7 +7,7 @@
 
 use super::id::Id;
 use super::sealed;
-use super::snapshot::{newer, read};
+use super::snapshot::{MOST_BYTES, newer, read};
 use super::timeline::{Record, Timeline};
 use crate::disk::{Dir, Disk};
 use crate::error::{Kind, Result};
@@ -75,7 +75,7 @@ impl Journal {
     /// `Corrupt` or `Incompatible` when there is one that cannot be read.
     pub fn load(store: &Path) -> Result<Option<Self>> {
         const WHAT: &str = "the journal";
-        let bytes = match read(&store.join(FILE), WHAT) {
+        let bytes = match read(store, FILE, WHAT, MOST_BYTES) {
             Err(error) if error.kind() == Kind::NotFound => return Ok(None),
             other => other?,
         };

@@ -14,7 +14,6 @@ use crate::error::{Error, Kind, Result};
 use crate::text::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io;
 use std::path::Path;
 
 /// The version of the record that this program writes.
@@ -23,6 +22,10 @@ const FORMAT: u32 = 1;
 /// The name of a snapshot's record in its directory.
 pub(crate) const META: &str = "meta.json";
 const END: &str = "end.json";
+
+/// A record of more bytes than this was never written: the longest command line, and a
+/// thousand things left out, with the longest paths.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// Why a snapshot was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,7 +163,7 @@ impl Snapshot {
     /// `NotFound`, `Corrupt`, or `Incompatible` when a newer program wrote it.
     pub fn load(snapshots: &Path, id: &Id) -> Result<Self> {
         let what = format!("the record of snapshot {id}");
-        let bytes = read(&snapshots.join(id.as_str()).join(META), &what)?;
+        let bytes = read(&snapshots.join(id.as_str()), META, &what, MOST_BYTES)?;
         #[derive(Deserialize)]
         struct Version {
             format: u32,
@@ -200,8 +203,9 @@ impl RunEnd {
     /// How the run of snapshot `id` ended, when that was recorded. A damaged record
     /// counts as none: how a run ended decides nothing.
     pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
-        let bytes = fs::read(snapshots.join(id.as_str()).join(END)).ok()?;
-        sealed::open(&bytes, "the end of a run").ok()
+        let what = "the end of a run";
+        let bytes = read(&snapshots.join(id.as_str()), END, what, MOST_BYTES).ok()?;
+        sealed::open(&bytes, what).ok()
     }
 }
 
@@ -210,20 +214,22 @@ impl RunEnd {
 /// # Errors
 /// When the directory cannot be read.
 pub fn ids(snapshots: &Path) -> Result<Vec<Id>> {
-    let entries = match fs::read_dir(snapshots) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(error, "could not list the snapshots in", snapshots)),
+    let names = match Dir::open(snapshots).and_then(|dir| dir.names()) {
+        Err(error) if error.kind() == Kind::NotFound => return Ok(Vec::new()),
+        other => other?,
     };
     let mut ids: Vec<Id> =
-        entries.flatten().filter_map(|entry| Id::parse(entry.file_name().to_str()?)).collect();
+        names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     ids.sort_by(|a, b| b.cmp(a));
     Ok(ids)
 }
 
-pub(super) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::new(Kind::NotFound, format!("{what} is missing")),
-        _ => Error::io(error, "could not read", path),
+/// The file `name` in `dir`, which people know as `what`. Neither is followed when it is a
+/// link, and nothing is waited for.
+pub(super) fn read(dir: &Path, name: &str, what: &str, limit: u64) -> Result<Vec<u8>> {
+    let bytes = Dir::open(dir).and_then(|dir| dir.read(name.as_bytes(), limit));
+    bytes.map_err(|error| match error.kind() {
+        Kind::NotFound => Error::new(Kind::NotFound, format!("{what} is missing")),
+        _ => error,
     })
 }

@@ -11,13 +11,11 @@
 //! the last step was is then refused to be said.
 
 use super::id::Id;
-use super::snapshot::SnapshotKind;
+use super::snapshot::{SnapshotKind, read};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 const FILE: &str = "timeline";
@@ -108,13 +106,10 @@ impl Timeline {
     /// # Errors
     /// When the file cannot be read; damage is counted instead.
     pub fn load(store: &Path) -> Result<Self> {
-        let path = store.join(FILE);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(Error::io(error, "could not read", &path)),
-        };
-        Ok(Self::replay(&bytes))
+        match read(store, FILE, "the timeline", MOST_BYTES) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(Self::default()),
+            bytes => Ok(Self::replay(&bytes?)),
+        }
     }
 
     /// What the lines in `bytes` say.
@@ -401,7 +396,7 @@ mod tests {
     #[test]
     fn a_line_after_a_torn_one_is_kept() {
         let temp = crate::testing::TempDir::new();
-        fs::write(temp.path().join(FILE), b"0123 torn").unwrap();
+        std::fs::write(temp.path().join(FILE), b"0123 torn").unwrap();
         let dir = Dir::open(temp.path()).unwrap();
         Timeline::append(&Disk::default(), &dir, &[did(SnapshotKind::Run, 1)]).unwrap();
         let timeline = Timeline::load(temp.path()).unwrap();

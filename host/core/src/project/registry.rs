@@ -2,16 +2,23 @@
 //! hash of the root's path, in the user's own state directory.
 //!
 //! It is asked before any marker in the file system, so a project whose `.snapback/`
-//! or `.git` is gone is still found. Losing it loses no history. A state directory
-//! that cannot be written is no error: the markers still work.
+//! or `.git` is gone is still found. A file is written anew when it was not for a day:
+//! its time says when the project was used last. Losing the registry loses no history.
+//! A state directory that cannot be written is no error: the markers still work.
 
+use super::mounts::{Mounted, Mounts};
 use crate::disk::{Dir, Disk};
 use crate::error::{Kind, Result};
+use crate::history::clock::Moment;
 use crate::object::{Key, ObjectKind};
 use crate::text::Bytes;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// An entry that is older is written anew by the next use.
+const FRESH: Duration = Duration::from_secs(86_400);
 
 /// The known roots, kept in a directory.
 #[derive(Debug, Clone)]
@@ -26,6 +33,12 @@ pub struct Known {
     pub root: Bytes,
     /// The identity of the store that belongs to it.
     pub store: String,
+    /// When the store, which came from elsewhere, was trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<Moment>,
+    /// The file system that it was on when it was used last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Mounted>,
 }
 
 impl Registry {
@@ -41,15 +54,28 @@ impl Registry {
         (known.root.path() == root).then_some(known)
     }
 
-    /// Remembers that `store` belongs to `root`.
+    /// When `root` was used last, to the day.
+    pub fn used(&self, root: &Path) -> Option<SystemTime> {
+        fs::metadata(self.dir.join(name(root))).ok()?.modified().ok()
+    }
+
+    /// Remembers that `store` belongs to `root`, and that it is in use. What was known of
+    /// that store stays known; `trusted` is new.
     ///
     /// # Errors
     /// When the state directory cannot be written.
-    pub fn put(&self, disk: &Disk, root: &Path, store: &str) -> Result<()> {
-        let known = Known { root: Bytes::from(root), store: store.to_owned() };
-        if self.get(root).as_ref() == Some(&known) {
+    pub fn put(&self, disk: &Disk, root: &Path, store: &str, trusted: Option<Moment>) -> Result<()> {
+        let before = self.get(root).filter(|known| known.store == store);
+        let is_fresh = |time: SystemTime| time.elapsed().is_ok_and(|age| age < FRESH);
+        if before.is_some() && trusted.is_none() && self.used(root).is_some_and(is_fresh) {
             return Ok(());
         }
+        let known = Known {
+            root: Bytes::from(root),
+            store: store.to_owned(),
+            trusted: trusted.or_else(|| before?.trusted),
+            on: Mounts::now().on(root),
+        };
         let dir = ensure(disk, &self.dir)?;
         let text = serde_json::to_vec(&known).expect("a path and an id can be written as JSON");
         disk.write_cache(&dir, name(root).as_bytes(), &text, 0o600)

@@ -52,6 +52,12 @@ pub fn find(here: &Path, home: Option<&Path>, uid: u32, registry: &Registry) -> 
     Found { root: here.to_owned(), passed_over }
 }
 
+/// Whether the project's folder is there: a directory, and reached without a link, which
+/// a command may have put in its place.
+pub fn is_there(root: &Path) -> bool {
+    root.is_dir() && fs::canonicalize(root).is_ok_and(|real| real == root)
+}
+
 /// Refuses a root that is no directory or cannot be read.
 ///
 /// # Errors
@@ -91,7 +97,7 @@ mod tests {
         assert_eq!(root(&deep), top);
         fs::create_dir(top.join("a/.git")).unwrap();
         assert_eq!(root(&deep), top.join("a"));
-        registry.put(&Disk::default(), &top, "id").unwrap();
+        registry.put(&Disk::default(), &top, "id", None).unwrap();
         assert_eq!(root(&deep), top);
         assert_eq!(registry.all().len(), 1);
         registry.remove(&Disk::default(), &top).unwrap();
@@ -109,7 +115,7 @@ mod tests {
         let uid = rustix::process::getuid().as_raw();
         assert_eq!(find(&here, Some(&home), uid, &registry).root, here);
         let gone = here.join("gone");
-        registry.put(&Disk::default(), &here, "id").unwrap();
+        registry.put(&Disk::default(), &here, "id", None).unwrap();
         assert_eq!(find(&gone, Some(&home), uid, &registry).root, here);
     }
 

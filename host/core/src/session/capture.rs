@@ -59,6 +59,9 @@ impl Project {
     fn capture_one(&self, job: &Job, writer: &Arc<Writer>, selection: &Selection) -> Result<Captured> {
         let env = &self.env;
         let target = &job.target;
+        if let Some(absent) = self.absent(job, writer)? {
+            return Ok(absent);
+        }
         let backend = env.backends.get(&target.backend)?;
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
@@ -80,7 +83,8 @@ impl Project {
             // What a captured directory records itself is not recorded twice.
             omitted.retain(|(path, _)| root.left_out.iter().all(|item| item.path != path.0));
         }
-        let (bytes, files) = roots.iter().fold((0, 0), |sum, r| (sum.0 + r.bytes, sum.1 + r.files));
+        let sum = |of: fn(&Root) -> u64| roots.iter().map(of).fold(0, u64::saturating_add);
+        let (bytes, files) = (sum(|root| root.bytes), sum(|root| root.files));
         let left_out = left_out(&roots);
         Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out })
     }

@@ -1,7 +1,7 @@
 //! What differs between two states, target by target.
 
 use super::{Project, snapshots};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::object::ObjectKind;
@@ -81,7 +81,13 @@ impl Project {
     /// # Errors
     /// When it cannot be captured.
     pub fn present(&self, like: &Snapshot) -> Result<Present> {
-        let source = Arc::new(self.need_store()?.scratch());
+        let store = self.need_store()?;
+        if self.foreign().is_some() {
+            let why = "the present cannot be compared with what a foreign store holds";
+            return Err(Error::new(Kind::Denied, why)
+                .hint("`snapback diff ID ID` compares two snapshots; `snapback trust --store` trusts it"));
+        }
+        let source = Arc::new(store.scratch());
         let targets = self.capture_like(like, &[], &source)?;
         Ok(Present { targets, source })
     }

@@ -152,6 +152,7 @@ impl Session {
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
         let stored = to.target(name).ok_or_else(|| missing(to))?;
         let current = now.target(name).ok_or_else(|| missing(now))?;
+        self.make_again(stored)?;
         let noted = Noted::new(&env.report);
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),

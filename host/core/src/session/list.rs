@@ -1,10 +1,11 @@
 //! Listing snapshots: all whose records are whole, and by name those that are not.
 
+use super::take::RUNNING;
 use super::{Project, snapshots};
 use crate::error::{Error, Result};
 use crate::history::snapshot::{RunEnd, Snapshot, SnapshotKind};
 use crate::history::{Id, snapshot};
-use std::fs::{self, File, TryLockError};
+use std::fs::TryLockError;
 
 /// What became of a snapshot's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,16 +86,16 @@ impl Project {
     /// Whether the run of `id` is going on: its snapback holds a kernel lock.
     pub(super) fn is_running(&self, id: &Id) -> bool {
         let Some(store) = self.store() else { return false };
-        let mark = store.path().join("running").join(id.as_str());
-        let Ok(file) = File::open(mark) else { return false };
+        let marks = store.dir().child(RUNNING);
+        let Ok(file) = marks.and_then(|dir| dir.open_file(id.as_str().as_bytes())) else { return false };
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// The runs that are going on.
     pub(super) fn running(&self) -> Result<Vec<Id>> {
         let Some(store) = self.store() else { return Ok(Vec::new()) };
-        let Ok(marks) = fs::read_dir(store.path().join("running")) else { return Ok(Vec::new()) };
-        let ids = marks.flatten().filter_map(|mark| Id::parse(mark.file_name().to_str()?));
+        let Ok(marks) = store.dir().child(RUNNING).and_then(|dir| dir.names()) else { return Ok(Vec::new()) };
+        let ids = marks.iter().filter_map(|mark| Id::parse(std::str::from_utf8(mark).ok()?));
         let known = snapshot::ids(&snapshots(store))?;
         Ok(ids.filter(|id| known.contains(id) && self.is_running(id)).collect())
     }

@@ -1,10 +1,14 @@
 //! A session: the project with its store's lock held.
+//!
+//! Where the project's folder is gone, those who only look after its history (the end
+//! of a run, gc, forget) work on what is kept of it outside; nobody else goes on.
 
-use super::{Environment, Finished, Project, twin};
+use super::{Environment, Finished, Project, standing, twin};
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result, show};
 use crate::history::Id;
-use crate::project::STORE;
+use crate::project::registry::{Known, Registry};
+use crate::project::{STORE, root};
 use crate::store::{Lock, Store, private};
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd};
@@ -22,6 +26,18 @@ pub struct Session {
     _lock: Lock,
 }
 
+/// How often an identity is looked for that nobody else has.
+const TRIES: usize = 3;
+
+/// What a session is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To capture or to put back: the project's folder must be there.
+    Project,
+    /// To look after the history, which may have outlived the folder.
+    History,
+}
+
 impl Deref for Session {
     type Target = Project;
 
@@ -31,25 +47,37 @@ impl Deref for Session {
 }
 
 impl Session {
-    pub(super) fn lock(mut project: Project) -> Result<Self> {
+    pub(super) fn lock(mut project: Project, purpose: Purpose) -> Result<Self> {
         regain(&project.env)?;
         let (store, lock) = loop {
-            let store = open(&mut project)?;
+            let path = place(&mut project, purpose)?;
+            let (store, made) = open(&mut project, &path)?;
+            if !made
+                && path.ends_with(STORE)
+                && let Some(foreign) = standing::foreign(&project.env, store.dir())
+            {
+                return Err(standing::refused(&foreign, &path));
+            }
             let report = project.env.report.clone();
             let waiting = "another snapback command is at work in this project";
             let lock = store.lock(&mut || report.waiting(waiting))?;
             // A command may have removed the store while this one waited.
-            if is_at(&store, &project.env.root.join(STORE)) {
+            if is_at(&store, &path) {
                 break (store, lock);
             }
         };
+        let at_root = is_at(&store, &project.env.root.join(STORE));
         // Only now: before, another command may have been dropping what seemed to be missed.
-        let store = match bring_back_missed(&project.env)? {
+        let store = match at_root && bring_back_missed(&project.env)? {
             // The open one may hold directories that were removed.
             true => Store::open(&project.env.root.join(STORE), project.env.disk.clone())?,
             false => store,
         };
-        identify(&project, &store)?;
+        if at_root {
+            identify(&project, &store)?;
+            // Whose store it is shows in other ways, too.
+            let _ = store.settle();
+        }
         let dir = store.dir().try_clone()?;
         let snapshots = dir.child(b"snapshots")?;
         project.store = Some(store);
@@ -99,23 +127,22 @@ fn regain(env: &Environment) -> Result<()> {
         env.report.regained(&env.root);
     }
     match above.child(name.as_bytes()) {
-        Ok(root) => private::mend(&env.disk, &root, STORE.as_bytes()),
-        Err(_) => Ok(()),
+        Ok(root) if is_ours(env, &root) => private::mend(&env.disk, &root, STORE.as_bytes()),
+        _ => Ok(()),
     }
 }
 
-/// Where the project is now, when it was moved as a whole while `store` was open.
-fn moved(store: &Store, root: &Path) -> Option<PathBuf> {
-    if root.exists() {
-        return None;
+/// Whether the store in the directory `root` is the user's own, as far as it can be told:
+/// one that may not be entered is when the project is known.
+fn is_ours(env: &Environment, root: &Dir) -> bool {
+    match root.child(STORE.as_bytes()) {
+        Ok(store) => standing::foreign(env, &store).is_none(),
+        Err(_) => Registry::new(&env.state).get(&env.root).is_some(),
     }
-    let link = format!("/proc/self/fd/{}", store.dir().as_fd().as_raw_fd());
-    let path = std::fs::read_link(link).ok()?;
-    (path.ends_with(STORE) && is_at(store, &path)).then(|| path.parent().map(Path::to_owned))?
 }
 
-/// The store at the project's root, made again from its twin when it is gone, or new.
-fn open(project: &mut Project) -> Result<Arc<Store>> {
+/// Where the store is to be locked.
+fn place(project: &mut Project, purpose: Purpose) -> Result<PathBuf> {
     if let Some(root) = project.store.as_ref().and_then(|store| moved(store, &project.env.root)) {
         project.env.report.moved(&root);
         project.env.root = root;
@@ -123,32 +150,63 @@ fn open(project: &mut Project) -> Result<Arc<Store>> {
         project.store = None;
     }
     let env = &project.env;
-    let path = env.root.join(STORE);
-    if let Some(store) = project.store.take()
-        && is_at(&store, &path)
-    {
-        return Ok(store);
+    if root::is_there(&env.root) {
+        return Ok(env.root.join(STORE));
     }
+    match (purpose, twin::find(env)) {
+        (Purpose::History, Some(twin)) => Ok(twin),
+        (Purpose::Project, Some(_)) => {
+            let root = show(&env.root);
+            Err(Error::new(Kind::NotFound, format!("the project {root} is gone, and its history is kept"))
+                .hint(format!("`snapback --root {root} undo` brings it back")))
+        }
+        (_, None) => {
+            root::check(&env.root)?;
+            let why = format!("{} is a link now, and no longer the project", show(&env.root));
+            Err(Error::new(Kind::Changed, why).hint("move the link away, and try again"))
+        }
+    }
+}
+
+/// Where the project is now, when it was moved as a whole while `store` was open.
+pub(super) fn moved(store: &Store, root: &Path) -> Option<PathBuf> {
+    if root::is_there(root) {
+        return None;
+    }
+    let link = format!("/proc/self/fd/{}", store.dir().as_fd().as_raw_fd());
+    let path = std::fs::read_link(link).ok()?;
+    (path.ends_with(STORE) && is_at(store, &path)).then(|| path.parent().map(Path::to_owned))?
+}
+
+/// The store at `path`, made again from its twin when it is gone, or new; whether it is new.
+fn open(project: &mut Project, path: &Path) -> Result<(Arc<Store>, bool)> {
+    if let Some(store) = project.store.take()
+        && is_at(&store, path)
+    {
+        return Ok((store, false));
+    }
+    let env = &project.env;
     // Where no store stands there is no lock to wait for.
     if !path.join("format").exists() {
         bring_back_missed(env)?;
     }
-    Store::open_or_create(&path, env.disk.clone()).map_err(|error| match error.kind() {
-        Kind::Denied => {
-            let why = format!("could not write the store {}: permission denied", show(&path));
+    let made = !path.join("format").exists();
+    let store = Store::open_or_create(path, env.disk.clone()).map_err(|error| match error.kind() {
+        Kind::Denied if error.os_error().is_some() => {
+            let why = format!("could not write the store {}: permission denied", show(path));
             Error::new(Kind::Denied, why)
                 .hint("snapshots are kept in the project's own folder; it must be writable for you")
         }
         _ => error,
-    })
+    })?;
+    Ok((store, made))
 }
 
 /// Gives the store at the project's root what it lacks and its twin has; whether there
 /// was anything.
 fn bring_back_missed(env: &Environment) -> Result<bool> {
-    let path = env.root.join(STORE);
-    let Some(twin) = twin::find(env).filter(|twin| twin::is_missed(twin, &path)) else { return Ok(false) };
-    let any = twin::bring_back(env, &twin, &path)?;
+    let Some(twin) = twin::missed(env) else { return Ok(false) };
+    let any = twin::bring_back(env, &twin)?;
     if any {
         env.report.found_history(&twin);
     }
@@ -168,19 +226,32 @@ fn is_at(store: &Store, path: &Path) -> bool {
 /// own, so that the two do not share a twin; a moved one is known at its new place only.
 fn identify(project: &Project, store: &Store) -> Result<()> {
     let (env, registry) = (&project.env, project.registry());
-    let mut id = store.id()?;
-    if registry.get(&env.root).is_none_or(|known| known.store != id) {
+    // Nothing else is lost with an identity.
+    let mut id = store.id().or_else(|_| store.renew_id())?;
+    if registry.get(&env.root).is_some_and(|known| known.store == id) {
+        let _ = registry.put(&env.disk, &env.root, &id, None);
+        return Ok(());
+    }
+    // A store that was trusted stays so when it is moved.
+    let trusted = registry.all().into_iter().find(|known| known.store == id).and_then(|known| known.trusted);
+    // Should the registry not let go of what it has, the identity is left as it is.
+    for _ in 0..TRIES {
         for other in registry.all().iter().filter(|other| other.store == id && other.root.path() != env.root)
         {
-            let theirs = std::fs::read_to_string(other.root.path().join(STORE).join("id"));
-            if theirs.is_ok_and(|text| text.trim() == id) {
+            let theirs = Dir::open(&other.root.path().join(STORE)).and_then(|dir| dir.read(b"id", 64));
+            if theirs.is_ok_and(|text| text.trim_ascii_end() == id.as_bytes()) {
                 id = store.renew_id()?;
                 break;
             }
             let _ = registry.remove(&env.disk, other.root.path());
         }
+        // The registry only makes the project easier to find.
+        let known = registry.put(&env.disk, &env.root, &id, trusted).is_ok();
+        // Two copies that come for the same identity at once see each other now.
+        let is_shared = |other: &Known| other.store == id && other.root.path() != env.root;
+        if !known || !registry.all().iter().any(is_shared) {
+            break;
+        }
     }
-    // The registry only makes the project easier to find.
-    let _ = registry.put(&env.disk, &env.root, &id);
     Ok(())
 }

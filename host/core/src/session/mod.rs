@@ -5,11 +5,13 @@
 //! writes. Both are lent everything they need (`Environment`); they read no
 //! environment variable and print nothing.
 
+mod absent;
 mod beyond;
 mod capture;
 mod diff;
 mod execute;
 mod forget;
+mod histories;
 mod list;
 mod lock;
 mod mend;
@@ -18,26 +20,33 @@ mod plan;
 mod preflight;
 mod recover;
 mod retain;
+mod standing;
 mod take;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod twin;
 mod verify;
 
 pub use beyond::{Beyond, Uncovered};
 pub use diff::{Apart, By, Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
+pub use histories::{Collected, Histories, History, Whereabouts};
 pub use list::{Damaged, Listing, State};
+use lock::Purpose;
 pub use lock::Session;
 pub use mend::Mended;
 pub use plan::{Action, Ask, Plan, Saved};
 pub use recover::{Finished, Pending, Recovery};
 pub use retain::{Bounds, Freed};
+pub use standing::Foreign;
 pub use take::{Ended, Request, Running, Selection, Taken};
+pub use trust::Stranger;
+pub use twin::Twin;
 pub use verify::Verification;
 
 use crate::backend::{Backends, Call, Cancel, Target};
-use crate::disk::Disk;
+use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::clock::Clock;
 use crate::history::snapshot::{self, Snapshot};
@@ -102,6 +111,8 @@ pub struct Project {
     /// Read when it is first asked for: what only looks needs no backend's settings.
     config: OnceLock<Result<Config>>,
     store: Option<Arc<Store>>,
+    /// Why the store is not this user's own: it is only read then.
+    foreign: Option<Foreign>,
 }
 
 impl Project {
@@ -112,24 +123,33 @@ impl Project {
     /// # Errors
     /// When the root cannot be used, or the store cannot be read.
     pub fn open(env: Environment) -> Result<Self> {
-        let twin = twin::find(&env);
         match root::check(&env.root) {
             // It was removed, or may not be entered any more: the twin knows its history.
-            Err(error) if twin.is_some() && matches!(error.kind(), Kind::NotFound | Kind::Denied) => {}
+            Err(error)
+                if twin::find(&env).is_some()
+                    && (!root::is_there(&env.root)
+                        || matches!(error.kind(), Kind::NotFound | Kind::Denied)) => {}
             done => done?,
         }
         let path = env.root.join(STORE);
         // What was removed from the store still stands in its twin.
-        let place = match twin.filter(|twin| twin::is_missed(twin, &path)) {
-            Some(twin) => Some(twin),
-            None => fs::symlink_metadata(&path).is_ok().then_some(path),
+        let (place, foreign) = match twin::missed(&env) {
+            Some(twin) => (Some(twin), None),
+            None if fs::symlink_metadata(&path).is_err() => (None, None),
+            None => {
+                let foreign = Dir::open(&path).ok().and_then(|dir| standing::foreign(&env, &dir));
+                (Some(path), foreign)
+            }
         };
-        let store = match place.map(|place| Store::open(&place, env.disk.clone())) {
+        let disk = if foreign.is_some() { env.disk.clone().shut() } else { env.disk.clone() };
+        let store = match place.map(|place| Store::open(&place, disk)) {
             // Never finished: nothing was ever captured, and the next snapshot finishes it.
             Some(Err(error)) if error.kind() == Kind::NotFound => None,
-            other => other.transpose()?,
+            other => other.transpose().map_err(|error| kept_elsewhere(error, &env))?,
         };
-        Ok(Self { env, config: OnceLock::new(), store })
+        // One that was never finished holds nothing of anybody's.
+        let foreign = foreign.filter(|_| store.is_some());
+        Ok(Self { env, config: OnceLock::new(), store, foreign })
     }
 
     /// Takes the store's lock for writing, makes the store if there is none, and
@@ -138,18 +158,19 @@ impl Project {
     /// # Errors
     /// When the store cannot be written or an unfinished step cannot be finished.
     pub fn lock(self) -> Result<Session> {
-        let mut session = Session::lock(self)?;
+        let mut session = Session::lock(self, Purpose::Project)?;
         session.finished = session.recover()?;
         Ok(session)
     }
 
     /// Like [`Project::lock`], without finishing what is pending: for the commands that
-    /// say how it is to be finished, and for those that touch nothing but the store.
+    /// say how it is to be finished, and for those that touch nothing but the store. To
+    /// these it is enough that the history is there, be the project's folder gone.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub fn lock_unrecovered(self) -> Result<Session> {
-        Session::lock(self)
+        Session::lock(self, Purpose::History)
     }
 
     /// The project's root.
@@ -245,6 +266,19 @@ impl Project {
 
     fn registry(&self) -> Registry {
         Registry::new(&self.env.state)
+    }
+}
+
+/// The error about a store that cannot be used, with the word that nothing is lost by it.
+fn kept_elsewhere(error: Error, env: &Environment) -> Error {
+    match twin::find(env) {
+        Some(twin) if matches!(error.kind(), Kind::Invalid | Kind::Corrupt) => {
+            let (twin, store) = (crate::error::show(&twin), crate::error::show(&env.root.join(STORE)));
+            error.hint(format!(
+                "the history is kept in {twin} as well, and comes back once {store} is moved away"
+            ))
+        }
+        _ => error,
     }
 }
 

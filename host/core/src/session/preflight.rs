@@ -4,7 +4,7 @@
 
 use super::{NotRestored, Project};
 use crate::backend::Call;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, show};
 use crate::history::snapshot::Captured;
 use crate::object::ObjectKind;
 use crate::store::Writer;
@@ -12,6 +12,7 @@ use crate::text::Bytes;
 use crate::tree::Directory;
 use crate::tree::apply::{Refusal, preflight};
 use crate::tree::root::Root;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What was found out about a restore.
@@ -40,6 +41,18 @@ impl Project {
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
             let Some(now) = current.parts.iter().find(|now| now.name == part.name) else { continue };
             let root = Root::decode(&writer.read(&part.content)?)?;
+            let present = Root::decode(&writer.read(&now.content)?)?;
+            // The backend opened the one that is there now, by what the user allows; a record
+            // that was tampered with must not lead this look anywhere else.
+            if (&root.setting, &root.value) != (&present.setting, &present.value) {
+                let (target, at) = (&stored.target.name, show(Path::new(&root.value)));
+                let why = format!("the record of `{target}` is damaged: it names another directory, {at}");
+                return Err(Error::corrupt(why));
+            }
+            if self.is_gone(&root.value)? {
+                self.can_make(&root.value, stored, found);
+                continue;
+            }
             let directory = Directory::reopen(&self.env.root, &root)?;
             let plan = preflight(&directory, &call, &part.content, &now.content, false)?;
             if let Some(error) = plan.no_space {

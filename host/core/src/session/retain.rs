@@ -107,14 +107,14 @@ impl Session {
         let mut surplus = Vec::new();
         let mut kept_bytes = 0u64;
         let total = self.opened().usage()?.1;
-        let listed: u64 = records.iter().map(|s| s.bytes_added).sum();
+        let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
         for (place, record) in records.iter().enumerate() {
             let age = now.duration_since(record.created.0);
             let too_many = bounds.keep.is_some_and(|keep| place >= keep);
             let too_old = bounds
                 .keep_within
                 .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
-            kept_bytes += record.bytes_added;
+            kept_bytes = kept_bytes.saturating_add(record.bytes_added);
             // What older snapshots added is shared by newer ones: an estimate that errs
             // on the side of keeping.
             let too_large = by_size
@@ -193,7 +193,7 @@ impl Session {
         let disk = &self.env().disk;
         let mut names = self.snapshots.names()?;
         names.retain(|name| name.starts_with(b"."));
-        names.iter().try_for_each(|name| disk.remove_dir_of_files(&self.snapshots, name))
+        names.iter().try_for_each(|name| disk.remove_all(&self.snapshots, name))
     }
 
     /// How many snapshots were dropped since objects were collected.

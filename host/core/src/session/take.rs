@@ -22,7 +22,7 @@ use std::sync::Arc;
 const HUGE: Huge = Huge { files: 500_000, bytes: 5 << 30 };
 
 /// Where runs that go on are marked.
-const RUNNING: &[u8] = b"running";
+pub(super) const RUNNING: &[u8] = b"running";
 
 /// Which targets are meant, and how much may be captured unasked.
 #[derive(Debug, Clone, Default)]
@@ -140,6 +140,7 @@ impl Session {
         }
         self.retain();
         self.mirror(None);
+        self.collect_orphans();
         Ok(Taken { snapshot, new: true })
     }
 

@@ -11,10 +11,11 @@
 //! without it. A twin that cannot be written is no error: `status` tells.
 
 use super::{Environment, Project, Session};
-use crate::disk::{Dir, Disk};
-use crate::error::{Error, Kind, Result};
+use crate::disk::{Dir, Disk, size_text};
+use crate::error::{Error, Kind, Result, show};
 use crate::history::Id;
 use crate::history::snapshot::META;
+use crate::project::STORE;
 use crate::project::registry::{Registry, ensure};
 use crate::store::{DAMAGED, Lock, PackName};
 use rustix::io::Errno;
@@ -41,7 +42,7 @@ pub(super) fn find(env: &Environment) -> Option<PathBuf> {
 }
 
 /// Where the twin of the store `id` is kept.
-fn place(env: &Environment, id: &str) -> Option<PathBuf> {
+pub(super) fn place(env: &Environment, id: &str) -> Option<PathBuf> {
     let plain = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
     plain.then(|| env.state.join(id))
 }
@@ -55,18 +56,18 @@ fn is_pack(name: &[u8]) -> bool {
     PackName::parse(unmarked(name)).is_some()
 }
 
+/// The twin of the project's store, when it has something that the store lacks. A store
+/// that is another one is none of its business.
+pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
+    let path = env.root.join(STORE);
+    find(env).filter(|twin| is_missed(twin, &path) && is_left_of(twin, &path))
+}
+
 /// Whether the store at `path` lacks something that its twin has.
-pub(super) fn is_missed(twin: &Path, path: &Path) -> bool {
-    let names = |dir: PathBuf| -> Option<Vec<Vec<u8>>> {
-        let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name().into_vec());
-        Some(names.filter(|name| !name.starts_with(b".")).collect())
-    };
-    let packs = || match (names(twin.join("packs")), names(path.join("packs"))) {
-        (Some(theirs), Some(ours)) => {
-            let ours: HashSet<&[u8]> = ours.iter().map(|name| unmarked(name)).collect();
-            theirs.iter().all(|name| ours.contains(unmarked(name)))
-        }
-        (theirs, _) => theirs.is_none(),
+fn is_missed(twin: &Path, path: &Path) -> bool {
+    let packs = || match names(twin.join("packs")) {
+        Some(theirs) => path.join("packs").exists() && has_all(path, "packs", &theirs),
+        None => true,
     };
     let record = |name: &Vec<u8>| {
         let meta = Path::new("snapshots").join(OsStr::from_bytes(name)).join(META);
@@ -83,27 +84,88 @@ pub(super) fn is_missed(twin: &Path, path: &Path) -> bool {
     !(FILES.iter().all(small) && snapshots() && packs())
 }
 
-/// Makes the store at `path` again from its twin: whatever it lacks. Whether that was
-/// anything; several commands may be about to do it.
+/// Whether what stands at `path` is what is left of the store that `twin` belongs to:
+/// it has the same identity, or none and nothing that the twin has not. One that may not
+/// be entered is taken for it.
+fn is_left_of(twin: &Path, path: &Path) -> bool {
+    let id = |dir: &Path| Dir::open(dir).and_then(|dir| dir.read(b"id", 64));
+    match id(path) {
+        Ok(ours) => id(twin).is_ok_and(|theirs| theirs == ours),
+        Err(error) if error.kind() == Kind::NotFound => ["snapshots", "packs"]
+            .iter()
+            .all(|sub| names(path.join(sub)).is_none_or(|ours| has_all(twin, sub, &ours))),
+        Err(error) => error.kind() == Kind::Denied,
+    }
+}
+
+/// The names in a directory that are not hidden; none when it cannot be listed.
+fn names(dir: PathBuf) -> Option<Vec<Vec<u8>>> {
+    let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name().into_vec());
+    Some(names.filter(|name| !name.starts_with(b".")).collect())
+}
+
+/// Whether the directory `sub` at `place` has all of `names`, marked as damaged or not.
+fn has_all(place: &Path, sub: &str, names_there: &[Vec<u8>]) -> bool {
+    let have = names(place.join(sub)).unwrap_or_default();
+    let have: HashSet<&[u8]> = have.iter().map(|name| unmarked(name)).collect();
+    names_there.iter().all(|name| have.contains(unmarked(name)))
+}
+
+/// Makes the store at the project's root again from its twin: whatever it lacks. Whether
+/// that was anything; several commands may be about to do it.
 ///
 /// # Errors
 /// When the disk refuses.
-pub(super) fn bring_back(env: &Environment, twin: &Path, path: &Path) -> Result<bool> {
-    let from = Dir::open(twin)?;
+pub(super) fn bring_back(env: &Environment, twin: &Path) -> Result<bool> {
+    let (from, root) = (Dir::open(twin)?, Dir::open(&env.root)?);
     let _lock = Lock::take(&env.disk, &from, &mut || {})?;
-    if !is_missed(twin, path) {
+    if missed(env).as_deref() != Some(twin) {
         return Ok(false);
     }
-    let to = ensure(&env.disk, path)?;
+    let to = Filling::sub(&env.disk, &root, STORE.as_bytes())?;
     Filling { disk: &env.disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
     Ok(true)
 }
 
+/// Whether the history outlives the project's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Twin {
+    /// All of it is kept here as well.
+    Whole(PathBuf),
+    /// It goes with the folder, for this reason.
+    Missing(String),
+}
+
 impl Project {
-    /// Where a second link to the history is kept outside the project, if it is.
-    pub fn twin(&self) -> Option<PathBuf> {
-        let id = self.store()?.id().ok()?;
-        place(&self.env, &id).filter(|twin| twin.join("format").exists())
+    /// Whether the history outlives the project's folder; none when there is none.
+    ///
+    /// # Errors
+    /// When the store cannot be looked at.
+    pub fn twin(&self) -> Result<Option<Twin>> {
+        let Some(store) = self.store() else { return Ok(None) };
+        let Some(twin) = place(&self.env, &store.id()?) else { return Ok(None) };
+        let kept = |sub: &str| has_all(&twin, sub, &names(store.path().join(sub)).unwrap_or_default());
+        if kept("snapshots") && kept("packs") {
+            return Ok(Some(Twin::Whole(twin)));
+        }
+        let state = show(&self.env.state);
+        let bytes = store.usage()?.1;
+        let why = match () {
+            () if !self.env.user.twin => "`twin` of the user's config is off".to_owned(),
+            () if bytes > MOST_COPIED && twin.is_dir() => format!(
+                "links do not reach {state}, and {} are too much to copy (at most {})",
+                size_text(bytes),
+                size_text(MOST_COPIED)
+            ),
+            () => format!("it could not be kept in {state} as well"),
+        };
+        Ok(Some(Twin::Missing(why)))
+    }
+
+    /// Where the history is read from, when the project's folder has lost it.
+    pub fn outlived(&self) -> Option<&Path> {
+        let path = self.store()?.path();
+        (path != self.env.root.join(STORE)).then_some(path)
     }
 }
 
@@ -121,7 +183,17 @@ impl Session {
         let env = self.env();
         let Some(twin) = place(env, &self.opened().id()?) else { return Ok(()) };
         let to = ensure(&env.disk, &twin)?;
-        Filling { disk: &env.disk, inward: false, budget: MOST_COPIED }.fill(&self.dir, &to, touched)
+        if self.is_twin(&to) {
+            return Ok(());
+        }
+        let budget = MOST_COPIED.saturating_sub(copied(&to)?);
+        Filling { disk: &env.disk, inward: false, budget }.fill(&self.dir, &to, touched)
+    }
+
+    /// Whether the twin is what this session works on: the project's folder is gone.
+    fn is_twin(&self, twin: &Dir) -> bool {
+        let id = |dir: &Dir| dir.stat_self().ok().map(|stat| (stat.st_dev, stat.st_ino));
+        id(&self.dir) == id(twin)
     }
 
     /// Removes from the twin what was just removed from the store.
@@ -157,9 +229,10 @@ impl Session {
         Ok(())
     }
 
-    /// The twin, if there is one.
+    /// The twin, if there is one besides what this session works on.
     pub(super) fn twin_dir(&self) -> Option<Dir> {
-        Dir::open(&place(self.env(), &self.opened().id().ok()?)?).ok()
+        let twin = Dir::open(&place(self.env(), &self.opened().id().ok()?)?).ok()?;
+        (!self.is_twin(&twin)).then_some(twin)
     }
 }
 
@@ -184,7 +257,7 @@ impl Filling<'_> {
 
     fn packs(&mut self, from: &Dir, to: &Dir) -> Result<()> {
         let Some(from) = there(from, b"packs")? else { return Ok(()) };
-        let to = self.sub(to, b"packs")?;
+        let to = Self::sub(self.disk, to, b"packs")?;
         let theirs = from.names()?;
         let there = to.names()?;
         let have: HashSet<&[u8]> = match self.inward {
@@ -218,7 +291,7 @@ impl Filling<'_> {
 
     fn snapshots(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>) -> Result<()> {
         let Some(from) = there(from, b"snapshots")? else { return Ok(()) };
-        let to = self.sub(to, b"snapshots")?;
+        let to = Self::sub(self.disk, to, b"snapshots")?;
         let have: HashSet<Vec<u8>> = to.names()?.into_iter().collect();
         for name in from.names()?.iter().filter(|name| is_id(name)) {
             let touched = touched.is_some_and(|id| id.as_str().as_bytes() == &name[..]);
@@ -235,7 +308,7 @@ impl Filling<'_> {
             }
             // Whole or not at all, as when it was committed.
             let aside = [b".", &name[..]].concat();
-            self.missing(&source, &self.sub(&to, &aside)?)?;
+            self.missing(&source, &Self::sub(self.disk, &to, &aside)?)?;
             self.disk.rename(&to, &aside, &to, name)?;
         }
         Ok(())
@@ -319,12 +392,24 @@ impl Filling<'_> {
         self.disk.rename(to, &aside, to, new)
     }
 
-    fn sub(&self, dir: &Dir, name: &[u8]) -> Result<Dir> {
+    fn sub(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
         if dir.stat(name)?.is_none() {
-            self.disk.mkdir(dir, name, 0o700)?;
+            disk.mkdir(dir, name, 0o700)?;
         }
         dir.child(name)
     }
+}
+
+/// Bytes of the packs in a twin that are copies: no other name of them is in a store.
+fn copied(twin: &Dir) -> Result<u64> {
+    let Some(packs) = there(twin, b"packs")? else { return Ok(0) };
+    let mut bytes = 0u64;
+    for name in packs.names()? {
+        if let Some(stat) = packs.stat(&name)?.filter(|stat| stat.st_nlink == 1) {
+            bytes = bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
+        }
+    }
+    Ok(bytes)
 }
 
 fn there(dir: &Dir, name: &[u8]) -> Result<Option<Dir>> {

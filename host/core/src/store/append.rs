@@ -146,7 +146,7 @@ impl Writer {
     }
 
     fn new_pack(&self) -> Result<OpenPack> {
-        let (disk, tmp) = (&self.store.disk, &self.store.tmp);
+        let (disk, tmp) = (&self.store.disk, self.store.tmp()?);
         loop {
             let name = super::random_hex(8)?.into_bytes();
             let file = disk.create_file(tmp, &name, 0o400)?;

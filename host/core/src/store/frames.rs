@@ -3,6 +3,7 @@
 //! One lock, held for a look at a short list; decoding happens outside it, and two
 //! threads that want the same frame decode it once. Bounded in bytes.
 
+use super::pack::Frame;
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -11,8 +12,9 @@ const LIMIT: usize = 8 << 20;
 /// Frames larger than this are not kept.
 const LARGE: usize = 2 << 20;
 
-/// What names a frame: its pack, its offset.
-pub type FrameId = ([u8; 16], u32);
+/// What names a frame: its pack, and all that is said of its place there. Of two that
+/// begin at one offset, one is an index's lie.
+pub type FrameId = ([u8; 16], Frame);
 type Cell = Arc<OnceLock<Result<Vec<u8>, Error>>>;
 
 struct Slot {

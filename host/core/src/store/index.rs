@@ -202,6 +202,9 @@ fn decode(entry: &[u8]) -> Result<(Key, Place)> {
     let encoding = Encoding::from_number(entry[45]).ok_or_else(|| damaged("an unknown encoding"))?;
     let key = Key::from_parts(kind, entry[..32].try_into().expect("32 bytes"));
     let frame = Frame { offset: word(37), stored: word(41), raw: word(46), encoding };
+    if !frame.is_possible() {
+        return Err(damaged("a frame that cannot be"));
+    }
     Ok((key, Place { pack: word(33), frame, start: word(50), len: word(54) }))
 }
 

@@ -6,6 +6,7 @@
 //! docs/FORMAT.md has every byte.
 
 mod append;
+pub mod birth;
 mod catalog;
 pub mod content;
 mod frames;
@@ -88,7 +89,7 @@ pub struct Store {
     disk: Disk,
     dir: Dir,
     packs: Dir,
-    tmp: Dir,
+    tmp: std::sync::OnceLock<Dir>,
     /// Made when it is first needed: listing snapshots needs none.
     catalog: RwLock<Option<Arc<Catalog>>>,
     open_packs: Mutex<Vec<(PackName, Arc<File>)>>,
@@ -114,7 +115,7 @@ impl Store {
     /// Takes the store's lock, for one writing command at a time; `waiting` is called
     /// once when another process holds it.
     pub fn lock(&self, waiting: &mut dyn FnMut()) -> Result<Lock> {
-        let lock = Lock::take(&self.disk, &self.dir, waiting)?;
+        let lock = Lock::take(&self.disk, &self.dir, waiting).map_err(|e| open::odd(self.path(), e))?;
         self.look_again();
         Ok(lock)
     }

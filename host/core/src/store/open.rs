@@ -4,12 +4,12 @@
 //! finished, and `create` finishes it. A store of a newer version is refused before
 //! anything in it is looked at.
 
-use super::{Lock, Store, frames::Frames, not_a_store, random_hex};
+use super::{Lock, Store, birth, frames::Frames, not_a_store, random_hex};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result, show};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 /// The version of the store's form that is written here; older ones are read.
 pub const VERSION: u32 = 1;
@@ -55,7 +55,7 @@ impl Store {
         if dir.stat(FORMAT.0.as_bytes())?.is_some() {
             return Err(Error::new(Kind::Invalid, format!("there is a store at {} already", show(path))));
         }
-        let ours = [GITIGNORE.0, CACHEDIR.0, ID, PACKS, TMP, SNAPSHOTS, super::lock::FILE];
+        let ours = [GITIGNORE.0, CACHEDIR.0, ID, birth::FILE, PACKS, TMP, SNAPSHOTS, super::lock::FILE];
         if let Some(other) = dir.names()?.iter().find(|name| {
             let name = name.strip_suffix(b".new").unwrap_or(name);
             !ours.contains(&name) && name != FORMAT.0.as_bytes()
@@ -67,6 +67,13 @@ impl Store {
             )
             .hint("move it away, or give another root"));
         }
+        for sub in [PACKS, SNAPSHOTS] {
+            let holds = |dir: Dir| dir.names().is_ok_and(|names| !names.is_empty());
+            if !birth::is_born_in(&dir) && dir.child(sub).is_ok_and(holds) {
+                let why = format!("{} holds snapshots that were not taken here", show(path));
+                return Err(Error::new(Kind::Denied, why).hint("it is no whole store; move it away"));
+            }
+        }
         disk.set_mode_of(&dir, DIR_MODE)?;
         for sub in [PACKS, TMP, SNAPSHOTS] {
             if dir.stat(sub)?.is_none() {
@@ -77,6 +84,7 @@ impl Store {
             disk.write_synced(&dir, name, bytes, 0o400)?;
         }
         disk.write_synced(&dir, ID, &new_id()?, 0o400)?;
+        birth::mark(&disk, &dir)?;
         // The names of all these are durable before the one that says that they are there.
         disk.sync_dir(&dir)?;
         disk.write_sealed(
@@ -110,11 +118,14 @@ impl Store {
     /// of a newer version, `Corrupt` when it is damaged.
     pub fn open(path: &Path, disk: Disk) -> Result<Arc<Self>> {
         let none = || Error::new(Kind::NotFound, format!("there is no store at {}", show(path)));
-        let dir = Dir::open(path).map_err(|e| if e.kind() == Kind::NotFound { none() } else { e })?;
+        let dir = Dir::open(path).map_err(|e| match e.kind() {
+            Kind::NotFound => none(),
+            _ => odd(path, e),
+        })?;
         let format = dir.read(FORMAT.0.as_bytes(), 4096).map_err(|e| match e.kind() {
             Kind::NotFound if dir.stat(PACKS).is_ok_and(|s| s.is_none()) => none(),
             Kind::NotFound => none().hint("what is there was never finished; the next snapshot finishes it"),
-            _ => e,
+            _ => odd(path, e),
         })?;
         match version(&format) {
             Some(VERSION) => Self::with(disk, dir),
@@ -128,24 +139,27 @@ impl Store {
     }
 
     fn with(disk: Disk, dir: Dir) -> Result<Arc<Self>> {
-        let sub = |name: &[u8]| match dir.child(name) {
-            // Removed by somebody: there is nothing in it, which is what an empty one says.
-            Err(e) if e.kind() == Kind::NotFound => {
-                disk.mkdir(&dir, name, DIR_MODE)?;
-                dir.child(name)
-            }
-            done => done,
-        };
-        let (packs, tmp) = (sub(PACKS)?, sub(TMP)?);
+        let packs = sub(&disk, &dir, PACKS).map_err(|e| odd(dir.path(), e))?;
         Ok(Arc::new(Self {
             disk,
             dir,
             packs,
-            tmp,
+            tmp: OnceLock::new(),
             catalog: RwLock::default(),
             open_packs: Mutex::default(),
             frames: Frames::default(),
         }))
+    }
+
+    /// Where packs are written, made when there is something to write.
+    pub(super) fn tmp(&self) -> Result<&Dir> {
+        match self.tmp.get() {
+            Some(tmp) => Ok(tmp),
+            None => {
+                let tmp = sub(&self.disk, &self.dir, TMP)?;
+                Ok(self.tmp.get_or_init(|| tmp))
+            }
+        }
     }
 
     /// The store's identity: 32 hexadecimal digits, random.
@@ -164,6 +178,29 @@ impl Store {
         self.disk.write_sealed(&self.dir, ID, &new_id()?, 0o400)?;
         self.id()
     }
+
+    /// Marks the store as made where it lies, unless it is.
+    pub fn settle(&self) -> Result<()> {
+        if birth::is_born_in(&self.dir) { Ok(()) } else { birth::mark(&self.disk, &self.dir) }
+    }
+}
+
+/// The directory `name` of a store. Removed by somebody, there is nothing in it, which is
+/// what an empty one says.
+fn sub(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
+    match dir.child(name) {
+        Err(e) if e.kind() == Kind::NotFound => match disk.mkdir(dir, name, 0o700) {
+            // Somebody else was quicker.
+            Err(e) => dir.child(name).map_err(|_| e),
+            Ok(()) => dir.child(name),
+        },
+        done => done,
+    }
+}
+
+/// What is found in the place of something of a store, and can be no part of one.
+pub(super) fn odd(path: &Path, error: Error) -> Error {
+    if error.kind() == Kind::Invalid { not_a_store(path, error.message()) } else { error }
 }
 
 fn new_id() -> Result<Vec<u8>> {

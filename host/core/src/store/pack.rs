@@ -99,6 +99,19 @@ pub struct Frame {
     pub encoding: Encoding,
 }
 
+impl Frame {
+    /// Whether a writer could have made it: no reader takes memory for one that is not.
+    pub fn is_possible(&self) -> bool {
+        let fits = match self.encoding {
+            Encoding::Raw => self.stored == self.raw,
+            // What does not become shorter is stored as it is.
+            Encoding::Zstd => self.stored > 0 && self.stored <= self.raw,
+            Encoding::Aligned => self.stored == self.raw && self.offset.is_multiple_of(4096),
+        };
+        fits && self.raw as usize <= 2 * MAX_OBJECT
+    }
+}
+
 /// A frame and the objects in it, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameTable {
@@ -195,13 +208,8 @@ impl Table {
             let (offset, stored, raw) = (r.u32()?, r.u32()?, r.u32()?);
             let encoding = Encoding::from_number(r.u8()?).ok_or_else(|| r.damaged("an unknown encoding"))?;
             let frame = Frame { offset, stored, raw, encoding };
-            let fits = match encoding {
-                Encoding::Raw => stored == raw,
-                Encoding::Zstd => stored > 0,
-                Encoding::Aligned => stored == raw && offset % 4096 == 0,
-            };
             let stored_end = u64::from(offset) + u64::from(stored);
-            if !fits || raw as usize > 2 * MAX_OBJECT || u64::from(offset) < last_end || stored_end > end {
+            if !frame.is_possible() || u64::from(offset) < last_end || stored_end > end {
                 return Err(r.damaged("a frame that cannot be"));
             }
             last_end = stored_end;

@@ -96,7 +96,7 @@ impl Store {
 
     fn view_at(&self, catalog: &Catalog, key: &Key, place: &Place, f: Viewer<'_>) -> Result<()> {
         let (name, file) = self.pack_file(catalog, place.pack)?;
-        let id = (name.0, place.frame.offset);
+        let id = (name.0, place.frame);
         view_frame(&self.frames, id, &file, key, place, f)
             .map_err(|Damage(e)| damaged(key, &name.to_string(), &e))?
     }

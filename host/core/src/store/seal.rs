@@ -58,7 +58,7 @@ impl Writer {
         }
         for name in names {
             let file_name = name.to_string().into_bytes();
-            store.disk.rename(&store.tmp, &packs[0].name, &store.packs, &file_name)?;
+            store.disk.rename(store.tmp()?, &packs[0].name, &store.packs, &file_name)?;
             let pack = packs.remove(0);
             sealed.push((name, pack.end, Table { frames: pack.frames }));
         }

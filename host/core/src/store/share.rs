@@ -81,7 +81,7 @@ impl Writer {
     }
 
     fn make_still(&self, file: &File) -> Result<Option<Still>> {
-        let (disk, tmp) = (&self.store.disk, &self.store.tmp);
+        let (disk, tmp) = (&self.store.disk, self.store.tmp()?);
         let name = random_hex(8)?.into_bytes();
         let still = disk.create_file(tmp, &name, 0o600)?;
         // Whoever cleans up may have been quicker.

@@ -105,12 +105,13 @@ impl Store {
 
     /// Removes the packs in `tmp/` that nobody writes any more, as far as that is possible.
     pub(super) fn remove_leftovers(&self) -> Result<()> {
-        for name in self.tmp.names()? {
-            let free = self.tmp.open_file(&name).and_then(|file| {
-                flock(&file, &self.tmp.join(&name), FlockOperation::NonBlockingLockExclusive)
-            });
+        let tmp = self.tmp()?;
+        for name in tmp.names()? {
+            let free = tmp
+                .open_file(&name)
+                .and_then(|file| flock(&file, &tmp.join(&name), FlockOperation::NonBlockingLockExclusive));
             if free.is_ok_and(|free| free) {
-                let _ = self.disk.unlink(&self.tmp, &name);
+                let _ = self.disk.unlink(tmp, &name);
             }
         }
         Ok(())
@@ -219,7 +220,7 @@ impl Drop for Writer {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         for pack in state.packs.drain(..).filter(|_| !self.scratch) {
             // What stays is removed by the next writer.
-            let _ = self.store.disk.unlink(&self.store.tmp, &pack.name);
+            let _ = self.store.tmp().and_then(|tmp| self.store.disk.unlink(tmp, &pack.name));
         }
     }
 }
@@ -245,7 +246,7 @@ impl Source for Writer {
         };
         let file = lock(&self.state).packs.get(place.pack as usize).map(|pack| pack.file.clone());
         let Some(file) = file else { return self.store.view(key, f) };
-        let id = (u128::from(place.pack).to_le_bytes(), place.frame.offset);
+        let id = (u128::from(place.pack).to_le_bytes(), place.frame);
         view_frame(&self.frames, id, file.file(), key, &place, f)
             .map_err(|Damage(e)| damaged(key, "being written", &e))?
     }

@@ -2,6 +2,7 @@
 
 pub mod apply;
 pub mod capture;
+pub mod census;
 pub mod compare;
 mod directory;
 pub mod git;

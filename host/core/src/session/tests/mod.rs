@@ -2,7 +2,9 @@
 
 mod bounds;
 mod crash;
+mod hostile;
 mod opening;
+mod outlive;
 mod recovery;
 mod steps;
 mod trees;

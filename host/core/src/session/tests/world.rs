@@ -134,7 +134,9 @@ impl World {
     }
 
     pub fn go(&self, ask: &Ask) -> Result<Outcome> {
-        let session = self.open()?.lock()?;
+        let project = self.open()?;
+        project.make_root()?;
+        let session = project.lock()?;
         let plan = session.plan(ask, &[], &[])?;
         session.execute(plan, false)
     }

@@ -198,6 +198,56 @@ fn marked_packs_are_read_but_not_relied_on() {
 }
 
 #[test]
+fn an_index_that_lies_is_found_out() {
+    use index::{Draft, Place};
+    use pack::{Encoding, Frame};
+    let scratch = Scratch::new("lies");
+    let store = scratch.store();
+    let files = files(1);
+    snapshot(&store, &files).unwrap();
+    let count = all_of(&scratch.reopen(), &files);
+    let pack = store.catalog().unwrap().packs[0].clone();
+    let key = Key::of(ObjectKind::Blob, &files[0].1);
+    let raw = u32::MAX;
+    for (frame, start, len) in [
+        // Beyond the file; larger than any memory; not what it says; outside of its frame.
+        (Frame { offset: raw - 9, stored: 9, raw: 9, encoding: Encoding::Raw }, 0, 9),
+        (Frame { offset: 16, stored: raw, raw, encoding: Encoding::Raw }, 0, 9),
+        (Frame { offset: 16, stored: 9, raw, encoding: Encoding::Zstd }, 0, 9),
+        (Frame { offset: 16, stored: 500 << 20, raw: 500 << 20, encoding: Encoding::Raw }, 0, 9),
+        (Frame { offset: 16, stored: 9, raw: 1000, encoding: Encoding::Zstd }, 0, 1000),
+        (Frame { offset: 16, stored: 9, raw: 9, encoding: Encoding::Raw }, raw, raw),
+    ] {
+        for number in [0, 7, raw] {
+            let mut draft = Draft::begin(&store.disk, &store.dir).unwrap();
+            draft.add(&key, &Place { pack: number, frame, start, len }).unwrap();
+            draft.finish(&[(pack.name, pack.size)]).unwrap();
+            assert_eq!(all_of(&scratch.reopen(), &files), count, "{frame:?} of pack {number}");
+            assert!(scratch.reopen().read(&key).is_ok(), "{frame:?} of pack {number}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_becomes_more_than_it_says_is_refused() {
+    use pack::{Encoding, Frame, FrameTable, HEAD, Table};
+    let scratch = Scratch::new("bomb");
+    drop(scratch.store());
+    let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
+    let key = Key::of(ObjectKind::Blob, b"x");
+    for raw in [bomb.len() as u32, 1 << 20, 64 << 20] {
+        let frame = Frame { offset: 16, stored: bomb.len() as u32, raw, encoding: Encoding::Zstd };
+        let end = 16 + bomb.len() as u64;
+        let (table, name) = Table::encode(&[FrameTable { frame, objects: vec![(key, raw)] }], end);
+        let bytes = [&HEAD[..], &bomb, &table].concat();
+        std::fs::write(scratch.0.join("store/packs").join(name.to_string()), bytes).unwrap();
+        let error = scratch.reopen().read(&key).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        assert!(!verify::packs(&scratch.reopen(), &Cancel::default(), &Silent).unwrap().is_whole());
+    }
+}
+
+#[test]
 fn a_hostile_table_is_refused() {
     use pack::{Encoding, Frame, FrameTable, Table};
     let scratch = Scratch::new("hostile");
@@ -221,6 +271,7 @@ fn a_hostile_table_is_refused() {
         (table(frame(16, 0, 1, Encoding::Zstd), vec![(key, 1)]), 17),
         (table(frame(16, 1, 1, Encoding::Aligned), vec![(key, 1)]), 17),
         (table(frame(16, 9, u32::MAX, Encoding::Zstd), vec![(key, u32::MAX)]), 99),
+        (table(frame(16, 9, 8, Encoding::Zstd), vec![(key, 8)]), 99),
         (
             [
                 table(frame(16, 2, 2, Encoding::Raw), vec![(key, 2)]),

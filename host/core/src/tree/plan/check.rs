@@ -39,7 +39,7 @@ impl<'a> Check<'a> {
             rights: Rights::of_process(),
             dirs: HashMap::new(),
             needed: HashMap::new(),
-            store: request.store.stat_self()?.st_dev,
+            store: request.store.dir().stat_self()?.st_dev,
             request,
         })
     }

@@ -13,12 +13,16 @@
 //! nothing needs to be looked up. A key of zeros stands for none.
 
 use super::{DirRecord, Fields, file_name};
+use crate::disk::Dir;
 use crate::object::Key;
 use std::path::Path;
 
 pub(super) const MAGIC: &[u8; 16] = b"snapback stats 1";
 pub(super) const HEADER: usize = 16 + 4 + 4 + 4 + 33 + 33 + 8 + 8;
 pub(super) const ROW: usize = 32;
+
+/// Larger than that of any tree: some hundred bytes for each of twenty million entries.
+const MOST_BYTES: u64 = 4 << 30;
 
 /// A cache as it was read, or an empty one.
 #[derive(Default)]
@@ -52,8 +56,8 @@ impl StatCache {
     /// The cache of `target` and `setting` in the store at `store`; `None` when there
     /// is none that is whole.
     pub fn load(store: &Path, target: &str, setting: &str) -> Option<Self> {
-        let path = store.join("cache").join(file_name(target, setting));
-        Self::read(std::fs::read(path).ok()?)
+        let dir = Dir::open(&store.join("cache")).ok()?;
+        Self::read(dir.read(file_name(target, setting).as_bytes(), MOST_BYTES).ok()?)
     }
 
     pub(super) fn read(bytes: Vec<u8>) -> Option<Self> {

@@ -1,0 +1,279 @@
+//! All histories that this user's snapback keeps, and what becomes of those whose
+//! project is gone: thirty days after their last use they go as well.
+//!
+//! A project counts as gone only when its file system is the one that it was on and is
+//! there to say so: one that is only unmounted, or whose file system cannot be told, is
+//! kept. Of a history only what is kept outside the project goes, never a project's own
+//! store; it goes from sight in one step, and while it goes no other command brings it
+//! back.
+
+use super::{Environment, Session, twin};
+use crate::disk::Dir;
+use crate::error::Result;
+use crate::history::{Snapshot, snapshot};
+use crate::project::STORE;
+use crate::project::mounts::{self, Mounts};
+use crate::project::registry::{Known, Registry};
+use crate::store::Lock;
+use jiff::{SignedDuration, Timestamp};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// An orphaned history is kept so long after its last use.
+const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Orphans are looked for by themselves at most so often.
+const EVERY: Duration = Duration::from_secs(86_400);
+/// A file whose time says when they were looked for.
+const LOOKED: &[u8] = b"looked-for-orphans";
+/// How the name of a history begins that is being removed.
+const GONE: &str = ".gone-";
+
+/// Where a project is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Its store is where it is known to be.
+    There,
+    /// It is gone.
+    Gone,
+    /// It cannot be told: its file system is not there, or is another one.
+    Unknown,
+}
+
+impl Whereabouts {
+    /// As `list --all` has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::There => "there",
+            Self::Gone => "gone",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One history.
+#[derive(Debug, Clone)]
+pub struct History {
+    /// The project's root; none when nobody knows it any more.
+    pub root: Option<PathBuf>,
+    /// The identity of its store.
+    pub store: String,
+    /// Where the project is.
+    pub whereabouts: Whereabouts,
+    /// How many snapshots there are.
+    pub snapshots: usize,
+    /// Bytes of packs: of the project's, else of what is kept outside.
+    pub bytes: u64,
+    /// When it was used last, to the day.
+    pub used: Option<Timestamp>,
+    /// When its store, which came from elsewhere, was trusted.
+    pub trusted: Option<Timestamp>,
+}
+
+/// What became of orphans, or would.
+#[derive(Debug, Clone, Default)]
+pub struct Collected {
+    /// Those that went.
+    pub dropped: Vec<History>,
+    /// Those that stay, since they were used in the last thirty days.
+    pub young: usize,
+    /// Those that stay, since it cannot be told whether their project is gone.
+    pub unknown: usize,
+}
+
+/// All histories of a user.
+pub struct Histories<'a> {
+    env: &'a Environment,
+    registry: Registry,
+    mounts: Mounts,
+}
+
+impl<'a> Histories<'a> {
+    /// Those that are known in the state directory of `env`; its root means nothing here.
+    pub fn of(env: &'a Environment) -> Self {
+        Self { env, registry: Registry::new(&env.state), mounts: Mounts::now() }
+    }
+
+    /// All of them, sorted by root.
+    pub fn all(&self) -> Vec<History> {
+        let known = self.registry.all();
+        let mut all: Vec<History> = known.iter().map(|known| self.history(known)).collect();
+        // What is kept of a project whose root has another store by now.
+        all.extend(self.rootless(&known));
+        all
+    }
+
+    fn history(&self, known: &Known) -> History {
+        let root = known.root.path();
+        let whereabouts = self.whereabouts(known, true);
+        let place = match whereabouts {
+            Whereabouts::There => Some(root.join(STORE)),
+            _ => twin::place(self.env, &known.store),
+        };
+        let (snapshots, bytes) = place.as_deref().map_or((0, 0), size);
+        History {
+            root: Some(root.to_owned()),
+            store: known.store.clone(),
+            whereabouts,
+            snapshots,
+            bytes,
+            used: self.registry.used(root).and_then(timestamp),
+            trusted: known.trusted.map(|moment| moment.0),
+        }
+    }
+
+    /// Histories that no root is known of.
+    fn rootless(&self, known: &[Known]) -> Vec<History> {
+        let Ok(entries) = fs::read_dir(&self.env.state) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut ids: Vec<String> = names.filter(|id| known.iter().all(|known| known.store != *id)).collect();
+        ids.sort();
+        let history = |id: String| {
+            let place = twin::place(self.env, &id)?;
+            let used = fs::metadata(place.join("snapshots")).ok()?.modified().ok();
+            let (snapshots, bytes) = size(&place);
+            Some(History {
+                root: last_root(&place),
+                store: id,
+                whereabouts: Whereabouts::Gone,
+                snapshots,
+                bytes,
+                used: used.and_then(timestamp),
+                trusted: None,
+            })
+        };
+        ids.into_iter().filter_map(history).collect()
+    }
+
+    /// Where the project is. Without `patient`, no file system is touched that may not
+    /// answer.
+    fn whereabouts(&self, known: &Known, patient: bool) -> Whereabouts {
+        let root = known.root.path();
+        let (Some(on), Some((at, kind))) = (&known.on, self.mounts.of(root)) else {
+            return if is_there(known) { Whereabouts::There } else { Whereabouts::Unknown };
+        };
+        // What the state directory itself lies on is there.
+        let is_ours = self.mounts.of(&self.env.state).is_some_and(|(ours, _)| ours == at);
+        if !(patient || is_ours || mounts::answers(kind)) {
+            return Whereabouts::Unknown;
+        }
+        if is_there(known) {
+            return Whereabouts::There;
+        }
+        if on.at.path() != at || on.kind != kind {
+            return Whereabouts::Unknown;
+        }
+        let is_same = || mounts::answers(kind) && self.mounts.on(root).is_some_and(|now| now.id == on.id);
+        if is_ours || mounts::is_in_memory(kind) || is_same() {
+            Whereabouts::Gone
+        } else {
+            Whereabouts::Unknown
+        }
+    }
+
+    /// Removes the orphans that were not used for thirty days; with `dry`, only says
+    /// which. Without `patient`, no file system is touched that may not answer.
+    ///
+    /// # Errors
+    /// When the state directory cannot be written.
+    pub fn collect(&self, dry: bool, patient: bool) -> Result<Collected> {
+        let mut collected = Collected::default();
+        if !self.env.state.is_dir() {
+            return Ok(collected);
+        }
+        let state = Dir::open(&self.env.state)?;
+        let known = self.registry.all();
+        for known in &known {
+            match self.whereabouts(known, patient) {
+                Whereabouts::There => {}
+                Whereabouts::Unknown => collected.unknown += 1,
+                Whereabouts::Gone => self.one(self.history(known), &state, dry, &mut collected)?,
+            }
+        }
+        for history in self.rootless(&known) {
+            self.one(history, &state, dry, &mut collected)?;
+        }
+        if !dry {
+            let left = state.names()?.into_iter().filter(|name| name.starts_with(GONE.as_bytes()));
+            left.for_each(|name| drop(self.env.disk.remove_all(&state, &name)));
+        }
+        Ok(collected)
+    }
+
+    fn one(&self, history: History, state: &Dir, dry: bool, collected: &mut Collected) -> Result<()> {
+        let now = self.env.clock.now();
+        if history.used.is_none_or(|used| now.duration_since(used) < KEPT) {
+            collected.young += 1;
+            return Ok(());
+        }
+        if !dry {
+            self.drop_history(&history, state)?;
+        }
+        collected.dropped.push(history);
+        Ok(())
+    }
+
+    fn drop_history(&self, history: &History, state: &Dir) -> Result<()> {
+        let disk = &self.env.disk;
+        let name = history.store.as_bytes();
+        if twin::place(self.env, &history.store).is_some() && state.stat(name)?.is_some() {
+            let gone = [GONE.as_bytes(), name].concat();
+            disk.remove_all(state, &gone)?;
+            // Nobody brings it back meanwhile; who waits for that finds nothing.
+            let _lock = Lock::take(disk, &state.child(name)?, &mut || {})?;
+            disk.rename(state, name, state, &gone)?;
+            disk.sync_dir(state)?;
+            disk.remove_all(state, &gone)?;
+        }
+        match &history.root {
+            Some(root) if self.registry.get(root).is_some_and(|known| known.store == history.store) => {
+                self.registry.remove(disk, root)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Session {
+    /// Removes old orphans, if nobody did in the last day. It is not what the user waits
+    /// for: what fails is tried again another day.
+    pub(super) fn collect_orphans(&self) {
+        let env = self.env();
+        let stamp = env.state.join(std::ffi::OsStr::from_bytes(LOOKED));
+        let looked = fs::metadata(&stamp).and_then(|meta| meta.modified());
+        if looked.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < EVERY)) {
+            return;
+        }
+        let Ok(state) = Dir::open(&env.state) else { return };
+        if env.disk.write_cache(&state, LOOKED, b"", 0o600).is_ok() {
+            let _ = Histories::of(env).collect(false, false);
+        }
+    }
+}
+
+/// Whether the project's store is where it is known to be.
+fn is_there(known: &Known) -> bool {
+    let id = Dir::open(&known.root.path().join(STORE)).and_then(|dir| dir.read(b"id", 64));
+    id.is_ok_and(|id| id.trim_ascii_end() == known.store.as_bytes())
+}
+
+/// How many snapshots the store at `place` has, and the bytes of its packs.
+fn size(place: &Path) -> (usize, u64) {
+    let snapshots = snapshot::ids(&place.join("snapshots")).map_or(0, |ids| ids.len());
+    let packs = fs::read_dir(place.join("packs")).into_iter().flatten().flatten();
+    let bytes = packs.filter_map(|pack| fs::symlink_metadata(pack.path()).ok()).map(|meta| meta.len());
+    (snapshots, bytes.fold(0, u64::saturating_add))
+}
+
+/// The root that the newest snapshot was taken of.
+fn last_root(place: &Path) -> Option<PathBuf> {
+    let snapshots = place.join("snapshots");
+    let ids = snapshot::ids(&snapshots).ok()?;
+    let newest = ids.iter().find_map(|id| Snapshot::load(&snapshots, id).ok())?;
+    Some(newest.root.path().to_owned())
+}
+
+fn timestamp(time: SystemTime) -> Option<Timestamp> {
+    Timestamp::try_from(time).ok()
+}

@@ -1,0 +1,103 @@
+//! Whose store it is: this user's own, or a foreign one.
+//!
+//! A store is the user's own when its identity is known here (a registered root, a
+//! history that is kept), or when it is marked as made where it lies and belongs to the
+//! user: so stores stay their user's when they are moved, when they are copied on this
+//! machine, and when the user's state directory is gone or cannot be written. Every
+//! other one came from elsewhere, with an archive or from another user: it is only
+//! read, until the user trusts it. An identity is a random number that only a copy of
+//! the store has; whoever was given one could give it back with other things in it.
+
+use super::{Environment, Project, twin};
+use crate::disk::Dir;
+use crate::error::{Error, Kind, Result, show};
+use crate::project::STORE;
+use crate::project::registry::Registry;
+use crate::store::birth;
+use std::path::{Path, PathBuf};
+
+/// Why a store is not this user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// Another user owns it: this one.
+    pub owner: Option<u32>,
+    /// The project's own history, which is kept outside: another store took its place.
+    pub own: Option<PathBuf>,
+}
+
+impl Foreign {
+    /// In a few words that follow "the store ... ".
+    pub fn words(&self) -> String {
+        match self.owner {
+            Some(uid) => format!("is foreign: it belongs to another user ({uid})"),
+            None => "is foreign: it was not made here, and came from elsewhere".to_owned(),
+        }
+    }
+
+    /// What can be done about it.
+    pub fn hint(&self, store: &Path) -> String {
+        let store = show(store);
+        match (&self.own, self.owner) {
+            (None, Some(uid)) => {
+                format!(
+                    "`sudo -u '#{uid}' snapback ...` works with it, and `chown -R` gives it to you: {store}"
+                )
+            }
+            (Some(own), _) => format!(
+                "this project's own history is kept in {}, and comes back once {store} is moved away; \
+                 `snapback trust --store` goes on with the one that is there",
+                show(own)
+            ),
+            (None, None) => format!(
+                "`snapback trust --store` checks it and goes on with it; without it, once {store} is \
+                 moved away, snapback begins a new one"
+            ),
+        }
+    }
+}
+
+/// Why the store in `dir` (that of the project's root) is foreign; none when it is not.
+pub(super) fn foreign(env: &Environment, dir: &Dir) -> Option<Foreign> {
+    if birth::is_born_in(dir) {
+        return None;
+    }
+    let id = dir.read(b"id", 64).ok().and_then(|text| String::from_utf8(text).ok());
+    let id = id.as_deref().map(str::trim_end);
+    if id.is_some_and(|id| is_known(env, id)) || (id.is_none() && twin::missed(env).is_some()) {
+        return None;
+    }
+    let own = twin::find(env);
+    let owner = dir.stat_self().map(|stat| stat.st_uid).ok();
+    Some(Foreign { owner: owner.filter(|uid| *uid != rustix::process::geteuid().as_raw()), own })
+}
+
+/// Whether a store of this identity was made, copied or trusted on this machine.
+fn is_known(env: &Environment, id: &str) -> bool {
+    let registry = Registry::new(&env.state);
+    registry.get(&env.root).is_some_and(|known| known.store == id)
+        || twin::place(env, id).is_some_and(|twin| twin.is_dir())
+        || registry.all().iter().any(|known| known.store == id)
+}
+
+impl Project {
+    /// Why the project's store is foreign; none when it is the user's own, or there is none.
+    pub fn foreign(&self) -> Option<&Foreign> {
+        self.foreign.as_ref()
+    }
+
+    /// Refuses a foreign store: for everything that would write to it, or act on it.
+    ///
+    /// # Errors
+    /// `Denied`, with the way to trust it.
+    pub fn need_own(&self) -> Result<()> {
+        match &self.foreign {
+            None => Ok(()),
+            Some(foreign) => Err(refused(foreign, &self.env.root.join(STORE))),
+        }
+    }
+}
+
+/// The refusal of the foreign store at `path`.
+pub(super) fn refused(foreign: &Foreign, path: &Path) -> Error {
+    Error::new(Kind::Denied, format!("the store {} {}", show(path), foreign.words())).hint(foreign.hint(path))
+}
