@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod configuration;
+mod git;
 mod history;
 mod interrupted;
 mod json;
@@ -13,6 +14,7 @@ mod never_destroy;
 mod not_covered;
 mod store;
 mod times;
+mod uncovered;
 mod wrapped;
 
 use snapback_tests::{Sandbox, User, users};

@@ -47,6 +47,25 @@ pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Fou
     Ok(found)
 }
 
+/// What `snapshot` recorded of a repository at `path`, which is one inside the project:
+/// there to be read, and never restored.
+///
+/// # Errors
+/// When a directory on the way cannot be read.
+pub fn recorded(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Option<Entry>> {
+    for captured in &snapshot.targets {
+        for root in roots(source, captured)? {
+            let inside = within(path, &base(&root.value)).and_then(|path| within(path, b".git"));
+            if let (Some(git), Some(path)) = (root.git, inside)
+                && let Some(entry) = find_in(source, Node::Dir(git.tree), path)?
+            {
+                return Ok(Some(entry));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// `path` as seen from the directory `of`, when it is that or lies in it.
 pub fn within<'p>(path: &'p [u8], of: &[u8]) -> Option<&'p [u8]> {
     if of.is_empty() {
@@ -71,16 +90,20 @@ pub fn base(setting: &str) -> Vec<u8> {
 /// # Errors
 /// When a directory on the way cannot be read.
 pub fn find(source: &dyn Source, root: &Root, path: &[u8]) -> Result<Option<Entry>> {
-    let mut entry = root.top.clone();
+    if path.is_empty() { Ok(Some(root.top.clone())) } else { find_in(source, root.top.node.clone(), path) }
+}
+
+/// The entry at `path` in the directory that is `node`; none for the empty path.
+fn find_in(source: &dyn Source, node: Node, path: &[u8]) -> Result<Option<Entry>> {
+    let (mut node, mut found) = (node, None);
     for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
-        let Node::Dir(key) = &entry.node else { return Ok(None) };
-        let inside = decode_tree(&source.read(key)?)?;
-        match inside.into_iter().find(|inner| inner.name == name) {
-            Some(inner) => entry = inner,
-            None => return Ok(None),
-        }
+        let Node::Dir(key) = node else { return Ok(None) };
+        let inside = decode_tree(&source.read(&key)?)?;
+        let Some(entry) = inside.into_iter().find(|inner| inner.name == name) else { return Ok(None) };
+        node = entry.node.clone();
+        found = Some(entry);
     }
-    Ok(Some(entry))
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -126,6 +149,7 @@ mod tests {
             ignored: vec![],
             files: 0,
             bytes: 0,
+            git: None,
         };
         let found = |path: &[u8]| find(&objects, &root, path).unwrap().map(|entry| entry.name);
         assert_eq!(found(b"d/\xfe"), Some(b"\xfe".to_vec()));

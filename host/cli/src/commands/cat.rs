@@ -28,7 +28,13 @@ pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
 
 fn find(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Entry> {
     let shown = shown(path);
-    let error = match contents::look(source, snapshot, path)? {
+    let found = contents::look(source, snapshot, path)?;
+    if !matches!(found, Found::There(_))
+        && let Some(entry) = contents::recorded(source, snapshot, path)?
+    {
+        return Ok(entry);
+    }
+    let error = match found {
         Found::There(entry) => return Ok(entry),
         Found::LeftOut(why) => format!("{shown} is not in snapshot {}: {why}", snapshot.id),
         Found::Missing => format!("{shown} is not in snapshot {}", snapshot.id),

@@ -10,6 +10,7 @@ use crate::contents::{self, Found};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, Restored};
+use crate::render::beyond;
 use crate::render::plan as text;
 use crate::render::words::{self, Counts, count};
 use snapback_core::error::{Error, Kind, Result};
@@ -55,20 +56,22 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     }
     let plan = session.plan(&wish.ask, wish.targets, &paths)?;
     known(&session, &plan, &paths)?;
+    forewarn(context, &plan);
     announce(context, &plan, &session);
     if wish.dry {
         if context.global.json {
             let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
-            json::write(&mut context.out, &report)?;
+            json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond)))?;
         }
         return Ok(code(plan.not_restored.is_empty()));
     }
     agree(context, &plan)?;
+    let beyond = json::Beyond::new(&plan.beyond);
     let outcome = carry_out(context, &session, plan, wish.partial)?;
     if context.global.json {
         let (to, saved) = (outcome.restored_to.as_str(), outcome.saved_as.as_str());
         let report = Restored::new(to, Some(saved), &outcome.changes, &outcome.not_restored);
-        json::write(&mut context.out, &report)?;
+        json::write(&mut context.out, &report.with(beyond))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
 }
@@ -131,6 +134,13 @@ fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
         return Err(Error::new(Kind::NotFound, why).hint("`snapback show` says what a snapshot lacks"));
     }
     Ok(())
+}
+
+/// Says first what `plan` cannot do: take git back, or what is not covered.
+pub fn forewarn(context: &Context, plan: &Plan) {
+    let Plan { beyond, to, .. } = plan;
+    let uncovered = beyond::uncovered(beyond, "changed since");
+    beyond::git(beyond, &to.id).iter().chain(&uncovered).for_each(|line| context.talk.say(line));
 }
 
 /// Says what `plan` will do.

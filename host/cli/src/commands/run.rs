@@ -9,13 +9,14 @@ use crate::args::RunArgs;
 use crate::child::{Unstartable, Wrapped};
 use crate::context::Context;
 use crate::exit::Code;
-use crate::json::{Change, Lacks, RunReport};
+use crate::json::{self, Change, Lacks, RunReport};
+use crate::render::beyond;
 use crate::render::words::Counts;
 use crate::signals::{self, Signals};
 use crate::{contents, places};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
-use snapback_core::session::{Ask, Difference, Project, Request, Running, Selection};
+use snapback_core::session::{Ask, Difference, Ended, Project, Request, Running, Selection};
 use snapback_core::text::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -128,32 +129,40 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
             if !root.exists() {
                 context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
             }
-            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &lacks));
+            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &lacks, None));
             return if args.undo_on_failure && code != Code::DONE { Code::NOT_STARTED } else { code };
         }
     };
-    let changes = session.end_run(id, i32::from(code.0));
+    let ended = session.end_run(id, i32::from(code.0));
     drop(mark);
     let undoes = args.undo_on_failure && code != Code::DONE;
-    match &changes {
-        Ok(changes) => context.talk.say(changed(changes, &snapshot, undoes)),
+    match &ended {
+        Ok(Ended { changes, beyond }) => {
+            context.talk.say(changed(changes, &snapshot, undoes));
+            beyond::after_run(beyond).iter().for_each(|line| context.talk.say(line));
+        }
         Err(error) if error.kind() == Kind::Cancelled => context.talk.say("stopped looking for changes"),
         Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),
     }
+    let ended = ended.ok();
     let listed: Option<Vec<Change>> =
-        changes.as_ref().ok().map(|changes| changes.iter().map(Change::from).collect());
-    write_report(context, report, RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks));
+        ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
+    let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));
+    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
+    write_report(context, report, told);
     if !undoes {
         return code;
     }
     // The command has ended: what was asked of it does not stop the undo.
     drop(signals);
-    let undone = session.plan(&Ask::Undo, &[], &[]).and_then(|plan| match put_back::takes_back(&plan, id) {
-        true => put_back::carry_out(context, &session, plan, false),
-        // Inside another run, or after a step of the command's own: to the same state.
-        false => {
-            put_back::carry_out(context, &session, session.plan(&Ask::Restore(id.clone()), &[], &[])?, false)
-        }
+    let undone = session.plan(&Ask::Undo, &[], &[]).and_then(|plan| {
+        let plan = match put_back::takes_back(&plan, id) {
+            true => plan,
+            // Inside another run, or after a step of the command's own: to the same state.
+            false => session.plan(&Ask::Restore(id.clone()), &[], &[])?,
+        };
+        put_back::forewarn(context, &plan);
+        put_back::carry_out(context, &session, plan, false)
     });
     match undone {
         Ok(_) => code,

@@ -6,11 +6,12 @@ use crate::contents;
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, ShowItem};
-use crate::render::{left_out, words};
+use crate::render::{beyond, left_out, words};
 use snapback_core::error::Result;
 use snapback_core::history::snapshot::Captured;
 use snapback_core::project::units::human;
 use snapback_core::session::{Listing, Project, State};
+use snapback_core::tree::git::Position;
 
 /// Does it.
 ///
@@ -84,6 +85,10 @@ fn target(project: &Project, captured: &Captured) -> Result<Vec<String>> {
     let store = project.need_store()?;
     let mut lacks = Vec::new();
     for root in contents::roots(&**store, captured)? {
+        if let Some(git) = root.git {
+            let position = Position::read(&**store, &git.tree)?;
+            lines.push(format!("  repository: {}", beyond::recorded(&position, git.whole)));
+        }
         lacks.extend(left_out::lines(&root));
     }
     let omitted = captured.omitted.iter();

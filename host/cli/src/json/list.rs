@@ -173,7 +173,7 @@ mod tests {
             settings: [("ignore".to_owned(), "*.log".to_owned())].into(),
         };
         let omitted = vec![(Bytes(b"\xfe".to_vec()), "too odd".to_owned())];
-        let captured = Captured { target, parts: vec![], omitted, bytes: 12, files: 3 };
+        let captured = Captured { target, parts: vec![], omitted, bytes: 12, files: 3, left_out: vec![] };
         let snapshot = Snapshot {
             format: Snapshot::FORMAT,
             id: id("20260102-030405-7f3a"),

@@ -4,11 +4,13 @@
 //! under the key with `_b64` behind it, and the plain key is absent. So no name is
 //! ever changed by being written down.
 
+mod beyond;
 mod list;
 mod names;
 mod report;
 mod status;
 
+pub use beyond::Beyond;
 pub use list::{Lacks, ListItem, ShowItem};
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};

@@ -1,5 +1,6 @@
 //! What was done, and what would be, in JSON.
 
+use super::beyond::Beyond;
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
 use serde::{Serialize, Serializer};
@@ -47,6 +48,8 @@ pub struct Restored<'a> {
     saved_as: Option<&'a str>,
     changes: Vec<Change>,
     not_restored: Vec<Refused<'a>>,
+    #[serde(flatten)]
+    beyond: Beyond,
 }
 
 impl<'a> Restored<'a> {
@@ -62,7 +65,14 @@ impl<'a> Restored<'a> {
             saved_as,
             changes: changes.iter().map(Change::from).collect(),
             not_restored: refused(not_restored),
+            beyond: Beyond::default(),
         }
+    }
+
+    /// The same with what no restore brings back.
+    #[must_use]
+    pub fn with(self, beyond: Beyond) -> Self {
+        Self { beyond, ..self }
     }
 }
 
@@ -108,12 +118,21 @@ pub struct RunReport<'a> {
     /// None when it could not be found out.
     changes: Option<&'a [Change]>,
     not_covered: Vec<Excluded<'a>>,
+    /// None when it could not be found out.
+    #[serde(flatten)]
+    beyond: Option<&'a Beyond>,
 }
 
 impl<'a> RunReport<'a> {
     /// For JSON.
-    pub fn new(id: &'a str, exit_code: u8, changes: Option<&'a [Change]>, lacks: &'a Lacks) -> Self {
-        Self { id, snapshot: id, exit_code, changes, not_covered: lacks.items() }
+    pub fn new(
+        id: &'a str,
+        exit_code: u8,
+        changes: Option<&'a [Change]>,
+        lacks: &'a Lacks,
+        beyond: Option<&'a Beyond>,
+    ) -> Self {
+        Self { id, snapshot: id, exit_code, changes, not_covered: lacks.items(), beyond }
     }
 }
 
@@ -143,6 +162,8 @@ mod tests {
                     {"target": "tree", "kind": "added", "path_b64": "/w=="},
                 ],
                 "not_restored": [{"target": "tree", "path": "x", "reason": "unreadable"}],
+                "git": [],
+                "uncovered": [],
             })
         );
     }
@@ -152,16 +173,19 @@ mod tests {
         let lacks = Lacks::of([]);
         let changes = [Change::from(&change(b"n"))];
         assert_eq!(
-            serde_json::to_value(RunReport::new("a", 7, Some(&changes), &lacks)).unwrap(),
+            serde_json::to_value(RunReport::new("a", 7, Some(&changes), &lacks, Some(&Beyond::default())))
+                .unwrap(),
             json!({
                 "id": "a",
                 "snapshot": "a",
                 "exit_code": 7,
                 "changes": [{"target": "tree", "kind": "added", "path": "n"}],
                 "not_covered": [],
+                "git": [],
+                "uncovered": [],
             })
         );
-        let unknown = serde_json::to_value(RunReport::new("a", 0, None, &lacks)).unwrap();
+        let unknown = serde_json::to_value(RunReport::new("a", 0, None, &lacks, None)).unwrap();
         assert!(unknown["changes"].is_null());
     }
 }

@@ -1,26 +1,26 @@
 //! What a snapshot does not hold, in one clause and in full.
 
-use super::words::count;
+use super::words::{count, grouped};
 use snapback_core::error::show_bytes;
 use snapback_core::project::STORE;
 use snapback_core::tree::root::{LeftOut, Root, Why};
 
-/// Names that a clause mentions before it only counts.
+/// Names that a clause mentions for each reason before it only counts.
 const NAMED: usize = 3;
 
 /// One clause about all `roots` of a snapshot: holes first, then what rules left out.
 /// None when there is nothing to tell; snapback's own store is nothing to tell.
 pub fn clause(roots: &[Root]) -> Option<String> {
-    let items = || roots.iter().flat_map(told);
+    let items = |holes: bool| {
+        let of = |why| roots.iter().flat_map(told).filter(move |item| item.why == why).collect::<Vec<_>>();
+        let reasons = Why::ALL.into_iter().filter(|why| why.is_hole() == holes);
+        let groups = reasons.map(of).filter(|items| !items.is_empty());
+        let named: Vec<String> = groups.map(|items| named(&items)).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    };
     let mut clauses = Vec::new();
-    let holes: Vec<&LeftOut> = items().filter(|item| item.why.is_hole()).collect();
-    if !holes.is_empty() {
-        clauses.push(format!("not covered: {}", named(&holes, true)));
-    }
-    let by_rule: Vec<&LeftOut> = items().filter(|item| !item.why.is_hole()).collect();
-    if !by_rule.is_empty() {
-        clauses.push(format!("left out: {}", named(&by_rule, false)));
-    }
+    clauses.extend(items(true).map(|holes| format!("not covered: {holes}")));
+    clauses.extend(items(false).map(|by_rule| format!("left out: {by_rule}")));
     let ignored: u64 = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| files).sum();
     if ignored > 0 {
         clauses.push(format!("ignored: {}", count(ignored, "file")));
@@ -33,16 +33,17 @@ pub fn told(root: &Root) -> impl Iterator<Item = &LeftOut> {
     root.left_out.iter().filter(|item| item.why != Why::Store || item.path != STORE.as_bytes())
 }
 
-fn named(items: &[&LeftOut], with_reason: bool) -> String {
-    let name = |item: &&LeftOut| match with_reason {
-        true => format!("{} ({})", show_bytes(&item.path), item.why.word()),
-        false => show_bytes(&item.path),
-    };
-    let mut names: Vec<String> = items.iter().take(NAMED).map(name).collect();
-    if items.len() > NAMED {
-        names.push(format!("{} more", items.len() - NAMED));
+/// Things of one reason: how many, and the first of them.
+fn named(items: &[&LeftOut]) -> String {
+    let why = items[0].why.word();
+    if let [item] = items {
+        return format!("{} ({why})", show_bytes(&item.path));
     }
-    names.join(", ")
+    let mut names: Vec<String> = items.iter().take(NAMED).map(|item| show_bytes(&item.path)).collect();
+    if items.len() > NAMED {
+        names.push(format!("{} more", grouped((items.len() - NAMED) as u64)));
+    }
+    format!("{} {why} ({})", grouped(items.len() as u64), names.join(", "))
 }
 
 /// A line for each thing that `root` lacks: path, reason, number of files.
@@ -79,6 +80,7 @@ mod tests {
             why: *why,
             detail: "its rule".into(),
             files: Some(2),
+            stamp: None,
         };
         Root {
             setting: "path".into(),
@@ -91,6 +93,7 @@ mod tests {
             ignored: ignored.iter().map(|(pattern, files)| ((*pattern).into(), *files)).collect(),
             files: 1,
             bytes: 1,
+            git: None,
         }
     }
 
@@ -105,13 +108,16 @@ mod tests {
         let many = [
             (".git", Why::Git),
             ("a", Why::Regenerable),
-            ("b", Why::Ignored),
-            ("c", Why::Mount),
+            ("b", Why::Regenerable),
+            ("c", Why::Regenerable),
+            ("d", Why::Regenerable),
+            ("e", Why::Mount),
             ("secret", Why::Unreadable),
         ];
         assert_eq!(
             clause(&[root(&many, &[("*.log", 4)])]).unwrap(),
-            "not covered: secret (unreadable); left out: .git, a, b, 1 more; ignored: 4 files"
+            "not covered: secret (unreadable); left out: 4 regenerable (a, b, c, 1 more), .git (git), e (mount); \
+             ignored: 4 files"
         );
     }
 

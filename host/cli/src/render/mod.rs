@@ -3,6 +3,7 @@
 //! Everything here is a function from values to text, so that it is tested without a
 //! terminal. Nothing here prints.
 
+pub mod beyond;
 pub mod left_out;
 pub mod patch;
 pub mod plan;

@@ -97,6 +97,22 @@ pub struct Captured {
     pub bytes: u64,
     /// Files of the target, where the host knows.
     pub files: u64,
+    /// What captured directories left out, by reason. They have all of it themselves.
+    #[serde(default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What was left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The reason, in words.
+    pub reason: String,
+    /// How many directories and entries.
+    pub count: u64,
+    /// How many files, where they were counted.
+    pub files: Option<u64>,
+    /// The first of them.
+    pub paths: Vec<Bytes>,
 }
 
 /// How a run ended.

@@ -5,10 +5,11 @@ use super::noted::Noted;
 use super::take::Selection;
 use crate::backend::{Call, Part, Target};
 use crate::error::{Error, Result};
-use crate::history::snapshot::{Captured, Snapshot};
+use crate::history::snapshot::{Captured, LeftOut, Snapshot};
 use crate::object::ObjectKind;
 use crate::store::{Source, Writer};
-use crate::tree::root::Root;
+use crate::text::Bytes;
+use crate::tree::root::{Root, Why};
 use std::sync::Arc;
 
 /// What is to be captured: a target, and what a restore that follows will write.
@@ -73,17 +74,36 @@ impl Project {
         let parts = backend
             .snapshot(&call, previous)
             .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
-        let (mut bytes, mut files) = (0, 0);
+        let roots: Vec<Root> = roots(&**writer, &parts).collect::<Result<_>>()?;
         let mut omitted = noted.take_omitted();
-        for root in roots(&**writer, &parts) {
-            let root = root?;
-            bytes += root.bytes;
-            files += root.files;
+        for root in &roots {
             // What a captured directory records itself is not recorded twice.
             omitted.retain(|(path, _)| root.left_out.iter().all(|item| item.path != path.0));
         }
-        Ok(Captured { target: target.clone(), parts, omitted, bytes, files })
+        let (bytes, files) = roots.iter().fold((0, 0), |sum, r| (sum.0 + r.bytes, sum.1 + r.files));
+        let left_out = left_out(&roots);
+        Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out })
     }
+}
+
+/// Paths that a record names for each reason.
+const NAMED: usize = 20;
+
+/// What `roots` left out, by reason.
+fn left_out(roots: &[Root]) -> Vec<LeftOut> {
+    let of = |why: Why| {
+        let items = || roots.iter().flat_map(|root| &root.left_out).filter(move |item| item.why == why);
+        let single = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| *files);
+        let single = single.filter(|_| why == Why::Ignored);
+        LeftOut {
+            reason: why.word().to_owned(),
+            count: items().count() as u64,
+            files: items().filter_map(|item| item.files).chain(single).reduce(|a, b| a + b),
+            paths: items().take(NAMED).map(|item| Bytes(item.path.clone())).collect(),
+        }
+    };
+    let all = Why::ALL.into_iter().map(of);
+    all.filter(|left| left.count > 0 || left.files.is_some()).collect()
 }
 
 /// The captured directories among `parts`.
@@ -97,8 +117,9 @@ pub(super) fn roots<'a>(
         .map(|part| Root::decode(&source.read(&part.content)?))
 }
 
-/// Whether two captures hold the same state, times aside.
-pub(super) fn same_state(source: &dyn Source, a: &Captured, b: &Captured) -> Result<bool> {
+/// Whether two captures hold the same state, times aside; with `git`, also of the
+/// repositories whose work trees they are.
+fn same_state(source: &dyn Source, a: &Captured, b: &Captured, git: bool) -> Result<bool> {
     if a.parts.len() != b.parts.len() {
         return Ok(false);
     }
@@ -108,7 +129,8 @@ pub(super) fn same_state(source: &dyn Source, a: &Captured, b: &Captured) -> Res
                 let kinds = [a.content.kind(), b.content.kind()];
                 kinds == [ObjectKind::Root; 2] && {
                     let a = Root::decode(&source.read(&a.content)?)?;
-                    a.same_state(&Root::decode(&source.read(&b.content)?)?)
+                    let b = Root::decode(&source.read(&b.content)?)?;
+                    a.same_state(&b) && (!git || a.git == b.git)
                 }
             });
         if !same {
@@ -120,12 +142,25 @@ pub(super) fn same_state(source: &dyn Source, a: &Captured, b: &Captured) -> Res
 
 /// Whether `snapshot` holds the same state as `captured`, target by target.
 pub(super) fn holds(source: &dyn Source, snapshot: &Snapshot, captured: &[Captured]) -> Result<bool> {
+    holds_state(source, snapshot, captured, false)
+}
+
+/// Whether it also has the repositories where they stand.
+pub(super) fn holds_with_git(
+    source: &dyn Source,
+    snapshot: &Snapshot,
+    captured: &[Captured],
+) -> Result<bool> {
+    holds_state(source, snapshot, captured, true)
+}
+
+fn holds_state(source: &dyn Source, snapshot: &Snapshot, captured: &[Captured], git: bool) -> Result<bool> {
     if snapshot.targets.len() != captured.len() {
         return Ok(false);
     }
     for current in captured {
         let Some(stored) = snapshot.target(&current.target.name) else { return Ok(false) };
-        if stored.target != current.target || !same_state(source, stored, current)? {
+        if stored.target != current.target || !same_state(source, stored, current, git)? {
             return Ok(false);
         }
     }

@@ -5,6 +5,7 @@
 //! writes. Both are lent everything they need (`Environment`); they read no
 //! environment variable and print nothing.
 
+mod beyond;
 mod capture;
 mod diff;
 mod execute;
@@ -22,6 +23,7 @@ mod tests;
 mod twin;
 mod verify;
 
+pub use beyond::{Beyond, Uncovered};
 pub use diff::{Apart, By, Difference, Present, differences};
 pub use execute::{NotRestored, Outcome};
 pub use list::{Damaged, Listing, State};
@@ -30,7 +32,7 @@ pub use mend::Mended;
 pub use plan::{Action, Ask, Plan, Saved};
 pub use recover::{Finished, Pending, Recovery};
 pub use retain::{Bounds, Freed};
-pub use take::{Request, Running, Selection, Taken};
+pub use take::{Ended, Request, Running, Selection, Taken};
 pub use verify::Verification;
 
 use crate::backend::{Backends, Call, Cancel, Target};

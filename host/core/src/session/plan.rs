@@ -3,7 +3,8 @@
 //! A plan holds the capture of what is there now (not yet committed), so that what is
 //! shown is what will be done; executing it commits that capture first.
 
-use super::capture::{holds, roots};
+use super::beyond::Beyond;
+use super::capture::{holds, holds_with_git, roots};
 use super::diff::{By, Difference, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
@@ -16,6 +17,7 @@ use crate::history::timeline::{Record, Step, Timeline};
 use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
+use crate::tree::compare::Fate;
 use std::sync::Arc;
 
 /// What is asked for.
@@ -62,6 +64,8 @@ pub struct Plan {
     pub saved: Saved,
     /// What will change: from the present to `to`.
     pub changes: Vec<Difference>,
+    /// What lies beyond the snapshot, and is not as it was then.
+    pub beyond: Beyond,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
     /// What cannot be done: nothing is begun then, unless what is left is wanted.
@@ -140,7 +144,8 @@ impl Session {
             Action::Redo => SnapshotKind::PreRedo,
             Action::Restore => SnapshotKind::PreRestore,
         };
-        let holds = |snapshot: &Snapshot| holds(&*writer, snapshot, &current).unwrap_or(false);
+        // A redo tells where git stood, so the state is stored only with that.
+        let holds = |snapshot: &Snapshot| holds_with_git(&*writer, snapshot, &current).unwrap_or(false);
         // A step that is done again begins where it began the first time, if that still holds:
         // another snapshot of the same state would name another command.
         let own = match (action, &step) {
@@ -181,6 +186,9 @@ impl Session {
         }
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);
+        let mut beyond = Beyond::between(&*writer, &to.targets, &current, paths)?;
+        // What is hidden is among what will not come back.
+        beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
@@ -190,6 +198,7 @@ impl Session {
             step,
             saved,
             changes,
+            beyond,
             not_restored,
             blocked: preflight.blocked,
             next,

@@ -1,6 +1,7 @@
 //! Taking a snapshot: capture all targets, commit, add the step to the timeline.
 
-use super::capture::{Job, holds};
+use super::beyond::Beyond;
+use super::capture::{Job, holds_with_git};
 use super::diff::{Difference, differences};
 use super::{Project, Session};
 use crate::backend::Huge;
@@ -59,6 +60,15 @@ pub struct Taken {
     pub new: bool,
 }
 
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// What it changed.
+    pub changes: Vec<Difference>,
+    /// What it changed beyond what is covered.
+    pub beyond: Beyond,
+}
+
 impl Selection {
     pub(super) fn huge_limit(&self, first: bool) -> Option<Huge> {
         (first && !self.allow_huge).then_some(HUGE)
@@ -112,7 +122,7 @@ impl Session {
         if request.kind == SnapshotKind::Manual && request.message.is_none() && !request.pinned {
             let newest = self.newest(|_| true)?;
             if let Some(newest) = newest.filter(|newest| newest.run == outer)
-                && holds(&*writer, &newest, &targets)?
+                && holds_with_git(&*writer, &newest, &targets)?
             {
                 return Ok(Taken { snapshot: newest, new: false });
             }
@@ -197,7 +207,7 @@ impl Session {
     /// # Errors
     /// When the disk refuses, or the present state cannot be looked at. That the run
     /// has ended is recorded also then.
-    pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<Vec<Difference>> {
+    pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<Ended> {
         let env = self.env();
         let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
         end.record(&env.disk, &self.snapshots, id)?;
@@ -216,7 +226,8 @@ impl Session {
         })?;
         changes.record(&env.disk, &self.snapshots, id)?;
         self.mirror(Some(id));
-        Ok(found)
+        let beyond = Beyond::between(&*present.source, &start.targets, &present.targets, &[])?;
+        Ok(Ended { changes: found, beyond })
     }
 
     /// The run that this command is called in, when that run is of this project and

@@ -22,7 +22,8 @@ pub fn references(kind: ObjectKind, bytes: &[u8]) -> Result<Vec<Key>> {
         ObjectKind::Times => decode_times(bytes)?.iter().filter_map(|time| time.inside).collect(),
         ObjectKind::Root => {
             let root = Root::decode(bytes)?;
-            named_by(&root.top.node).into_iter().chain([root.times]).collect()
+            let git = root.git.map(|git| git.tree);
+            named_by(&root.top.node).into_iter().chain([root.times]).chain(git).collect()
         }
         ObjectKind::Opaque => Opaque::decode(bytes)?.pieces.iter().map(|piece| piece.key).collect(),
     })

@@ -4,13 +4,15 @@
 //! other, but without a name. Identity (is it the same state?) is the top without
 //! times; what was left out is a record for people and for restore, not state.
 
-use super::node::{Entry, Node, Time, is_name, put_entry, take_entry};
+pub use super::left_out::{LeftOut, Stamp, Why};
+
+use super::node::{Entry, Node, Time, put_entry, take_entry};
 use crate::error::Result;
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
 
-/// The first byte of the stored form.
-const VERSION: u8 = 1;
+/// The first byte of the stored form. Version 1 had neither stamps nor a record of git.
+const VERSION: u8 = 2;
 
 /// A captured directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,73 +39,18 @@ pub struct Root {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Where git stood, when the directory is a work tree whose repository is not part
+    /// of the tree itself.
+    pub git: Option<GitRecord>,
 }
 
-/// One thing that a capture left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LeftOut {
-    /// Path from the captured directory, `/` between names, without one at the start.
-    pub path: Vec<u8>,
-    /// Why.
-    pub why: Why,
-    /// A few words for people, such as the pattern or rule that matched.
-    pub detail: String,
-    /// How many files it is, where that was counted.
-    pub files: Option<u64>,
-}
-
-/// Why something was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Why {
-    /// A pattern of `ignore` matched.
-    Ignored = 1,
-    /// It can be made again: node_modules, caches, build output.
-    Regenerable,
-    /// A snapshot store.
-    Store,
-    /// A repository's `.git`.
-    Git,
-    /// Another file system is mounted there.
-    Mount,
-    /// The directory directly holds more files than the limit.
-    TooManyFiles,
-    /// It could not be read: a hole.
-    Unreadable,
-    /// It changed while it was read, each time it was tried: a hole.
-    ChangedWhileRead,
-    /// It lies outside of the `paths` that are covered.
-    Outside,
-}
-
-impl Why {
-    /// The reason that `number` stands for in stored data.
-    pub fn from_number(number: u8) -> Option<Self> {
-        use Why::*;
-        let all =
-            [Ignored, Regenerable, Store, Git, Mount, TooManyFiles, Unreadable, ChangedWhileRead, Outside];
-        all.into_iter().find(|why| *why as u8 == number)
-    }
-
-    /// The reason in words, as `list --json` has it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ignored => "ignored",
-            Self::Regenerable => "regenerable",
-            Self::Store => "snapback store",
-            Self::Git => "git",
-            Self::Mount => "mount",
-            Self::TooManyFiles => "too many files",
-            Self::Unreadable => "unreadable",
-            Self::ChangedWhileRead => "changed while read",
-            Self::Outside => "outside of the paths",
-        }
-    }
-
-    /// A hole is something that should have been captured and was not.
-    pub fn is_hole(self) -> bool {
-        matches!(self, Self::Unreadable | Self::ChangedWhileRead | Self::TooManyFiles)
-    }
+/// What was recorded of a repository, to be read: never restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GitRecord {
+    /// A `Tree` with `HEAD`, `packed-refs`, `refs` and `logs`, as far as they are there.
+    pub tree: Key,
+    /// Whether all of these were read, rather than as much as the limits allow.
+    pub whole: bool,
 }
 
 impl Root {
@@ -130,16 +77,18 @@ impl Root {
         out.put_uint(self.files);
         out.put_uint(self.bytes);
         out.put_uint(self.left_out.len() as u64);
-        for item in &self.left_out {
-            out.put_bytes(&item.path);
-            out.put_u8(item.why as u8);
-            out.put_bytes(item.detail.as_bytes());
-            out.put_uint(item.files.map_or(0, |n| n + 1));
-        }
+        self.left_out.iter().for_each(|item| item.put(&mut out));
         out.put_uint(self.ignored.len() as u64);
         for (pattern, count) in &self.ignored {
             out.put_bytes(pattern.as_bytes());
             out.put_uint(*count);
+        }
+        match &self.git {
+            None => out.put_u8(0),
+            Some(GitRecord { tree, whole }) => {
+                out.put_u8(if *whole { 1 } else { 2 });
+                out.put_key(tree);
+            }
         }
         out
     }
@@ -150,7 +99,8 @@ impl Root {
     /// `Corrupt` when the bytes are not that.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut r = Reader::new(bytes, "a captured directory");
-        if r.u8()? != VERSION {
+        let version = r.u8()?;
+        if !(1..=VERSION).contains(&version) {
             return Err(r.damaged("an unknown version"));
         }
         let setting = text(&mut r)?;
@@ -171,25 +121,26 @@ impl Root {
         let (files, bytes) = (r.uint()?, r.uint()?);
         let mut left_out = Vec::new();
         for _ in 0..r.uint()? {
-            let path = r.bytes()?.to_vec();
-            if !path.split(|&b| b == b'/').all(is_name) {
-                return Err(r.damaged("a path that leads out of it"));
-            }
-            let why = Why::from_number(r.u8()?).ok_or_else(|| r.damaged("an unknown reason"))?;
-            let detail = text(&mut r)?;
-            let files = r.uint()?.checked_sub(1);
-            left_out.push(LeftOut { path, why, detail, files });
+            left_out.push(LeftOut::take(&mut r, version)?);
         }
         let mut ignored = Vec::new();
         for _ in 0..r.uint()? {
             ignored.push((text(&mut r)?, r.uint()?));
         }
+        let git = match if version == 1 { 0 } else { r.u8()? } {
+            0 => None,
+            form @ (1 | 2) => Some(GitRecord { tree: r.key()?, whole: form == 1 }),
+            _ => return Err(r.damaged("an unknown form of what git said")),
+        };
+        if git.is_some_and(|git| git.tree.kind() != ObjectKind::Tree) {
+            return Err(r.damaged("a record of git that is no directory"));
+        }
         r.end()?;
-        Ok(Self { setting, value, options, top, mtime, times, left_out, ignored, files, bytes })
+        Ok(Self { setting, value, options, top, mtime, times, left_out, ignored, files, bytes, git })
     }
 }
 
-fn text(r: &mut Reader<'_>) -> Result<String> {
+pub(super) fn text(r: &mut Reader<'_>) -> Result<String> {
     let bytes = r.bytes()?;
     String::from_utf8(bytes.to_vec()).map_err(|_| r.damaged("text that is not UTF-8"))
 }
@@ -220,16 +171,42 @@ mod tests {
                 why: Why::Regenerable,
                 detail: "node_modules".into(),
                 files: None,
+                stamp: None,
             }],
             ignored: vec![("*.log".into(), 3)],
             files: 5,
             bytes: 500,
+            git: None,
         }
     }
 
     #[test]
     fn a_root_comes_back_as_it_was() {
-        assert_eq!(Root::decode(&sample().encode()).unwrap(), sample());
+        let mut root = sample();
+        assert_eq!(Root::decode(&root.encode()).unwrap(), root);
+        let ctime = Time { sec: -4, nsec: 999_999_999 };
+        for stamp in [Stamp { ino: u64::MAX, ctime: None }, Stamp { ino: 7, ctime: Some(ctime) }] {
+            root.left_out[0].stamp = Some(stamp);
+            for whole in [true, false] {
+                root.git = Some(GitRecord { tree: Key::of(ObjectKind::Tree, b"g"), whole });
+                assert_eq!(Root::decode(&root.encode()).unwrap(), root);
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_refused() {
+        let mut root = sample();
+        let tree = Key::of(ObjectKind::Blob, b"g");
+        root.git = Some(GitRecord { tree, whole: true });
+        assert!(Root::decode(&root.encode()).is_err(), "a record of git that is no directory");
+        root.git = None;
+        let ctime = Some(Time { sec: 0, nsec: 1_000_000_000 });
+        root.left_out[0].stamp = Some(Stamp { ino: 1, ctime });
+        assert!(Root::decode(&root.encode()).is_err(), "a time that is no time");
+        let mut bytes = sample().encode();
+        bytes[0] = VERSION + 1;
+        assert!(Root::decode(&bytes).is_err(), "a version of the future");
     }
 
     #[test]

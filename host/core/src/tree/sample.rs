@@ -140,5 +140,6 @@ pub fn sample_root(objects: &Objects, inside: Vec<Sample>) -> Root {
         ignored: vec![],
         files: 0,
         bytes: 0,
+        git: None,
     }
 }

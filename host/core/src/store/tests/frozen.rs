@@ -6,7 +6,7 @@ use super::*;
 use crate::store::content::{read_all, store_file};
 use crate::store::opaque::{Draft, Opaque};
 use crate::tree::node::{decode_times, decode_tree};
-use crate::tree::root::{LeftOut, Why};
+use crate::tree::root::{GitRecord, LeftOut, Stamp, Why};
 
 const FILES: [(&str, &[u8]); 4] = [
     ("format", include_bytes!("frozen/format")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &[u8]); 4] = [
 ];
 const PACK: &str = include_str!("frozen/name");
 const ROOT_KEY: &str = include_str!("frozen/root");
+const SECOND_ROOT: &[u8] = include_bytes!("frozen/root-2");
 const OPAQUE: &str = include_str!("frozen/opaque");
 
 fn text() -> Vec<u8> {
@@ -49,6 +50,7 @@ fn root(tree: Key, times: Key) -> Root {
         why: Why::Regenerable,
         detail: "node_modules".into(),
         files: Some(0),
+        stamp: None,
     };
     Root {
         options: vec![("ignore".into(), "*.log".into())],
@@ -107,6 +109,25 @@ fn the_first_version_stays_readable() {
     }
 }
 
+#[test]
+fn the_second_form_of_a_root_stays_readable() {
+    let root = second_root();
+    assert_eq!(Root::decode(SECOND_ROOT).unwrap(), root);
+    assert_eq!(root.encode(), SECOND_ROOT, "and is what is written");
+}
+
+/// With what came into the form later: stamps, and a record of git.
+fn second_root() -> Root {
+    let tree = Key::of(ObjectKind::Tree, b"tree");
+    let mut root = root(tree, Key::of(ObjectKind::Times, b"times"));
+    let stamp = |ino, ctime| Some(Stamp { ino, ctime });
+    root.left_out[0].stamp = stamp(300, Some(Time { sec: -7, nsec: 8 }));
+    root.left_out.push(LeftOut { path: b".git".to_vec(), stamp: stamp(1, None), ..root.left_out[0].clone() });
+    root.left_out.push(LeftOut { path: b"x".to_vec(), stamp: None, ..root.left_out[0].clone() });
+    root.git = Some(GitRecord { tree, whole: false });
+    root
+}
+
 /// Makes the sample: `cargo test -p snapback-core make_the_sample -- --ignored`.
 #[test]
 #[ignore = "makes the files that the test above reads"]
@@ -145,4 +166,12 @@ fn make_the_sample() {
     keep("name", format!("{pack}\n").as_bytes());
     keep("root", format!("{root}\n").as_bytes());
     keep("opaque", format!("{opaque}\n").as_bytes());
+}
+
+/// Makes that of the second form: `cargo test -p snapback-core make_the_second -- --ignored`.
+#[test]
+#[ignore = "makes the file that the test above reads"]
+fn make_the_second_root() {
+    let to = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/frozen/root-2");
+    std::fs::write(to, second_root().encode()).unwrap();
 }

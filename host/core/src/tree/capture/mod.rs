@@ -12,6 +12,7 @@
 
 mod clock;
 mod finish;
+mod git;
 mod links;
 mod node;
 mod read;
@@ -54,6 +55,8 @@ pub struct Counts {
     pub encoded: u64,
     /// Directories that were as the stat cache had them.
     pub unchanged: u64,
+    /// Files of a repository that were opened to record where it stands.
+    pub git: u64,
 }
 
 /// [`capture`], and what it had to do.
@@ -94,11 +97,14 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         opened: AtomicU64::new(0),
         encoded: AtomicU64::new(0),
         unchanged: AtomicU64::new(0),
+        git: AtomicU64::new(0),
     };
     call.report.begin(&format!("reading {}", show(dir.path())), None, "items");
     let done = capture.run();
     call.report.end();
-    let (root, update) = done?;
+    let (mut root, update) = done?;
+    let git = capture.record_git(&root.left_out, previous)?;
+    root.git = git.as_ref().map(|git| git.record);
     let mut lane = capture.writer.lane();
     let key = lane.put(ObjectKind::Root, &root.encode())?;
     // Other targets may still be captured, but this one is looked at next.
@@ -113,6 +119,9 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     for path in capture.walk.missing() {
         let text = format!("{} is among `paths` and is not there", show_bytes(&path));
         call.report.log(target, "warn", &text);
+    }
+    if let Some(git) = &git {
+        capture.remember_git(git, &key, previous);
     }
     if let Some(bytes) = update.finish(&key) {
         // A cache that cannot be written costs time the next time, nothing else.
@@ -130,6 +139,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         opened: count(&capture.opened),
         encoded: count(&capture.encoded),
         unchanged: count(&capture.unchanged),
+        git: count(&capture.git),
     };
     Ok((key, counts))
 }
@@ -165,6 +175,7 @@ struct Capture<'a> {
     opened: AtomicU64,
     encoded: AtomicU64,
     unchanged: AtomicU64,
+    git: AtomicU64,
 }
 
 /// What one thread uses and the next one goes on with.
@@ -204,6 +215,7 @@ impl<'a> Capture<'a> {
             ignored: self.walk.ignored(),
             files: self.files.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
+            git: None,
         };
         let spent = Update::new(self.cache, None);
         Ok((root, std::mem::replace(&mut *lock(&self.update), spent)))

@@ -66,7 +66,7 @@ impl<'a> Capture<'a> {
                 Try::Changed => {}
             }
         }
-        self.walk.leave_out(place.dir.path_of(name.to_bytes()), Why::ChangedWhileRead, "", None);
+        self.walk.leave_out(place.dir.path_of(name.to_bytes()), Why::ChangedWhileRead, "", None, None);
         Ok(None)
     }
 
@@ -129,7 +129,7 @@ impl<'a> Capture<'a> {
                 // Was it the file, or the store?
                 self.writer.check()?;
                 let path = place.dir.path_of(name.to_bytes());
-                self.walk.leave_out(path, Why::Unreadable, error.message(), None);
+                self.walk.leave_out(path, Why::Unreadable, error.message(), None, Some(&before));
                 Ok(Try::Hole)
             }
         }
@@ -146,7 +146,7 @@ impl<'a> Capture<'a> {
 
 /// Opens a file for reading. What is no regular file by now does not block; the time
 /// of the last access is left alone where that is permitted.
-fn open(dir: impl AsFd, name: &CStr, seen: &Stat) -> rustix::io::Result<OwnedFd> {
+pub(super) fn open(dir: impl AsFd, name: &CStr, seen: &Stat) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let me = rustix::process::geteuid();
     if me.is_root() || me.as_raw() == seen.uid {

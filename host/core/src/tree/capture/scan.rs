@@ -151,7 +151,8 @@ impl<'a> Capture<'a> {
                 continue;
             }
             if self.walk.is_other_mount(&stat) {
-                self.walk.leave_out(node.place.dir.path_of(name.to_bytes()), Why::Mount, "", None);
+                let path = node.place.dir.path_of(name.to_bytes());
+                self.walk.leave_out(path, Why::Mount, "", None, Some(&stat));
                 continue;
             }
             if stat.nlink > 1 {

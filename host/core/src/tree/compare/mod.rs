@@ -8,10 +8,12 @@
 
 mod change;
 mod only;
+mod uncovered;
 mod walk;
 
 pub use change::{Aspects, Change, ChangeKind};
 pub use only::Only;
+pub use uncovered::{Fate, Uncovered, uncovered};
 pub use walk::{Side, Step, Walk};
 
 use super::root::Root;

@@ -91,7 +91,8 @@ fn times_count_only_when_they_are_asked_for() {
 #[test]
 fn what_one_side_left_out_is_not_compared() {
     let objects = Objects::default();
-    let out = |path: &str, why| LeftOut { path: path.into(), why, detail: String::new(), files: None };
+    let out =
+        |path: &str, why| LeftOut { path: path.into(), why, detail: String::new(), files: None, stamp: None };
     let mut before = sample_root(&objects, vec![dir("d", vec![file("x", "1"), file("y", "1")])]);
     let mut after =
         sample_root(&objects, vec![dir("d", vec![file("y", "1"), file("z", "2"), file("w", "1")])]);

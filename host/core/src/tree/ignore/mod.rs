@@ -89,6 +89,12 @@ impl Patterns {
         let at = self.list.iter().rposition(|p| p.matches(path, name, directory))?;
         Some((at, !self.list[at].negative))
     }
+
+    /// The same by those patterns alone that are about paths, not about a name anywhere.
+    pub fn decide_by_path(&self, path: &[u8], directory: bool) -> Option<(usize, bool)> {
+        let at = self.list.iter().rposition(|p| !p.name_only && p.matches(path, b"", directory))?;
+        Some((at, !self.list[at].negative))
+    }
 }
 
 impl Pattern {

@@ -33,7 +33,19 @@ pub(super) enum Verdict {
 }
 
 const PLAIN: Verdict = Verdict::Take(Taken { scope: Scope::Whole, sure: false });
-const NAMED: Verdict = Verdict::Take(Taken { scope: Scope::Whole, sure: true });
+
+/// The verdict about `name`, which the user named.
+fn named(name: &[u8]) -> Verdict {
+    Verdict::Take(Taken { scope: inside(name), sure: true })
+}
+
+/// Which rules hold in the directory `name`, when it is captured as a whole.
+fn inside(name: &[u8]) -> Scope {
+    if name == GIT { Scope::Git } else { Scope::Whole }
+}
+
+/// What git calls a repository.
+const GIT: &[u8] = b".git";
 
 impl Walk<'_> {
     /// The decision about `name` in `place`, whose names are in `listing`. `path` is
@@ -78,7 +90,8 @@ impl Walk<'_> {
     /// How an entry is captured because of the snapshot that must be covered.
     fn wanted_by_cover(&self, place: &Place, name: &[u8], directory: bool) -> Result<Option<Taken>> {
         let scope = match self.covered(place, name)? {
-            Some(Node::Dir(_)) if directory => Scope::Whole,
+            Some(Node::Dir(_)) if directory && matches!(place.scope, Scope::Git) => Scope::Git,
+            Some(Node::Dir(_)) if directory => inside(name),
             // It stands in the way of what is to come back: nothing in it may be lost.
             Some(_) => Scope::All,
             None if self.stands_in_the_way(place)? => Scope::All,
@@ -101,22 +114,23 @@ impl Walk<'_> {
             Scope::Toward(Why::Outside, detail) => return Ok(self.by_paths(path, directory, detail)),
             Scope::Toward(why, detail) => {
                 let included = matches!(options.include.decide(path, directory), Some((_, true)));
-                return Ok(if included { NAMED } else { Verdict::Leave(*why, detail.clone()) });
+                return Ok(if included { named(name) } else { Verdict::Leave(*why, detail.clone()) });
+            }
+            Scope::Git => {
+                let ignored = options.ignore.decide_by_path(path, directory).filter(|(_, ignored)| *ignored);
+                let taken = || Verdict::Take(Taken { scope: Scope::Git, sure: true });
+                return Ok(ignored.map_or_else(taken, |(at, _)| self.ignored_by(at, directory)));
             }
             Scope::Whole => {}
         }
         if let Some((_, true)) = options.include.decide(path, directory) {
-            return Ok(NAMED);
+            return Ok(named(name));
         }
-        if name == b".git" && !options.git {
-            return Ok(Verdict::Leave(Why::Git, "".into()));
+        if name == GIT {
+            return Ok(if options.git { named(name) } else { Verdict::Leave(Why::Git, "".into()) });
         }
         if let Some((at, true)) = options.ignore.decide(path, directory) {
-            if !directory {
-                return Ok(Verdict::Ignore(at));
-            }
-            let text = options.ignore.iter().nth(at).map_or("", |pattern| pattern.text());
-            return Ok(Verdict::Leave(Why::Ignored, text.into()));
+            return Ok(self.ignored_by(at, directory));
         }
         if directory {
             for rule in options.regenerable.iter().filter(|rule| rule.is_about(name)) {
@@ -126,6 +140,14 @@ impl Walk<'_> {
             }
         }
         Ok(PLAIN)
+    }
+
+    fn ignored_by(&self, at: usize, directory: bool) -> Verdict {
+        if !directory {
+            return Verdict::Ignore(at);
+        }
+        let pattern = self.directory.options().ignore.iter().nth(at);
+        Verdict::Leave(Why::Ignored, pattern.map_or("", |pattern| pattern.text()).into())
     }
 
     /// Whether `rule`, which is about `name`, holds as far as is seen from outside.
@@ -146,20 +168,20 @@ impl Walk<'_> {
     fn by_paths(&self, path: &[u8], directory: bool, detail: &Arc<str>) -> Verdict {
         let names = || path.split(|&b| b == b'/');
         let depth = names().count();
-        let (mut named, mut on_the_way) = (false, false);
+        let (mut chosen, mut on_the_way) = (false, false);
         for (wanted, met) in self.directory.options().paths.iter().zip(&self.met) {
             if names().zip(wanted).any(|(have, want)| have != want) {
                 continue;
             }
             if depth >= wanted.len() {
                 met.store(true, Ordering::Relaxed);
-                named = true;
+                chosen = true;
             } else {
                 on_the_way = true;
             }
         }
-        match (named, on_the_way && directory) {
-            (true, _) => NAMED,
+        match (chosen, on_the_way && directory) {
+            (true, _) => named(names().next_back().unwrap_or_default()),
             (_, true) => {
                 Verdict::Take(Taken { scope: Scope::Toward(Why::Outside, detail.clone()), sure: true })
             }

@@ -9,7 +9,7 @@ use crate::tree::root::Why;
 use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -92,7 +92,7 @@ impl Walk<'_> {
             return Err(Error::new(crate::error::Kind::Invalid, text)
                 .hint("leave some out with `ignore`, or set `max-files-per-dir` higher (0 is no limit)"));
         }
-        self.commit(&place, scratch);
+        self.commit(&place, &handle, scratch);
         Ok(Enter::In { place, handle, stat })
     }
 
@@ -139,14 +139,14 @@ impl Walk<'_> {
         }
         let dir = Dir::below(&above.dir, name.to_owned(), stat.id(), lent);
         if self.is_other_mount(&stat) {
-            self.leave_out(dir.path(), Why::Mount, "", None);
+            self.leave_out(dir.path(), Why::Mount, "", None, Some(&stat));
             return Ok(Enter::LeftOut);
         }
         if let Err(error) = scratch.listing.read(&handle) {
             return hole(error, "listed");
         }
         if self.is_store(&handle, &scratch.listing) {
-            self.leave_out(dir.path(), Why::Store, "", None);
+            self.leave_out(dir.path(), Why::Store, "", None, Some(&stat));
             return Ok(Enter::LeftOut);
         }
         let mut scope = taken.scope.clone();
@@ -156,7 +156,7 @@ impl Walk<'_> {
             match self.unless_wanted(above, name.to_bytes(), true, &path, why, detail.into())? {
                 Verdict::Take(taken) => Ok(Some(taken.scope)),
                 _ => {
-                    self.leave_out(path, why, detail, files);
+                    self.leave_out(path, why, detail, files, Some(&stat));
                     Ok(None)
                 }
             }
@@ -178,11 +178,11 @@ impl Walk<'_> {
             if let Scope::Toward(..) = scope {
                 let place = self.place(dir, Some(above.clone()), scope, &scratch.listing);
                 self.select(&place, scratch)?;
-                self.commit(&place, scratch);
+                self.commit(&place, &handle, scratch);
                 return Ok(Enter::In { place, handle, stat });
             }
         }
-        self.commit(&place, scratch);
+        self.commit(&place, &handle, scratch);
         Ok(Enter::In { place, handle, stat })
     }
 
@@ -218,7 +218,7 @@ impl Walk<'_> {
         match error {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => {
                 let detail = "the directory that it is in was moved";
-                self.leave_out(place.dir.path_of(name), Why::ChangedWhileRead, detail, None);
+                self.leave_out(place.dir.path_of(name), Why::ChangedWhileRead, detail, None, None);
                 Ok(())
             }
             error => self.hole(place, name, error, "reached"),
@@ -235,7 +235,11 @@ impl Walk<'_> {
             return Err(Error::io(error, "could not open", show_bytes(&path)));
         }
         let detail = format!("could not be {doing}: {}", Error::reason(error));
-        self.leave_out(path, Why::Unreadable, detail, None);
+        let seen = CString::new(name).ok().and_then(|name| {
+            let handle = self.kept.open(&place.dir).ok()?;
+            Stat::of(&handle, &name).ok()
+        });
+        self.leave_out(path, Why::Unreadable, detail, None, seen.as_ref());
         Ok(())
     }
 
@@ -304,14 +308,15 @@ impl Walk<'_> {
         Ok(files)
     }
 
-    /// Records what `select` left out: the directory itself is captured.
-    fn commit(&self, place: &Place, scratch: &Scratch) {
+    /// Records what `select` left out: the directory itself, open as `handle`, is captured.
+    fn commit(&self, place: &Place, handle: &OwnedFd, scratch: &Scratch) {
         for pattern in &scratch.ignored {
             self.ignored[*pattern].fetch_add(1, Ordering::Relaxed);
         }
         for (at, why, detail) in &scratch.left {
-            let name = scratch.listing.get(*at as usize).0.to_bytes();
-            self.leave_out(place.dir.path_of(name), *why, &**detail, None);
+            let name = scratch.listing.get(*at as usize).0;
+            let seen = Stat::of(handle, name).ok();
+            self.leave_out(place.dir.path_of(name.to_bytes()), *why, &**detail, None, seen.as_ref());
         }
     }
 }

@@ -22,7 +22,7 @@ pub use stat::Stat;
 
 use super::directory::Directory;
 use super::ignore::{Outer, Patterns};
-use super::root::{LeftOut, Root, Why};
+use super::root::{LeftOut, Root, Stamp, Why};
 use crate::disk::Disk;
 use crate::store::Source;
 use rustix::fs::{Mode, OFlags};
@@ -72,9 +72,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Records that `path` is not captured.
-    pub fn leave_out(&self, path: Vec<u8>, why: Why, detail: impl Into<String>, files: Option<u64>) {
-        let item = LeftOut { path, why, detail: detail.into(), files };
+    /// Records that `path` is not captured; `seen` is what it looks like from outside.
+    pub fn leave_out(
+        &self,
+        path: Vec<u8>,
+        why: Why,
+        detail: impl Into<String>,
+        files: Option<u64>,
+        seen: Option<&Stat>,
+    ) {
+        let stamp = seen.map(|stat| Stamp::of(stat, &path, why));
+        let item = LeftOut { path, why, detail: detail.into(), files, stamp };
         self.left_out.lock().unwrap_or_else(PoisonError::into_inner).push(item);
     }
 

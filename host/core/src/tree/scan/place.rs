@@ -30,6 +30,9 @@ pub enum Scope {
     /// It is captured only because something wanted lies beneath; all else in it is
     /// left out for this reason.
     Toward(Why, Arc<str>),
+    /// It is a repository that is covered, or lies in one: names in it are git's own, and
+    /// half a repository is none. Only patterns of `ignore` that are paths leave out.
+    Git,
     /// None: it stands where a snapshot that must be covered has something else.
     All,
 }

@@ -136,6 +136,7 @@ impl World {
             ignored: vec![],
             files: 0,
             bytes: 0,
+            git: None,
         }
     }
 

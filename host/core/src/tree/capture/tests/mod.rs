@@ -1,6 +1,7 @@
 //! Captures of real directories into real stores.
 
 mod content;
+mod git;
 mod kinds;
 mod model;
 mod races;

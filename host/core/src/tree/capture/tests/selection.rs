@@ -98,6 +98,43 @@ fn what_can_be_made_again_is_left_out_by_its_sign() {
     );
 }
 
+#[test]
+fn a_repository_that_is_covered_is_covered_whole() {
+    let mut world = World::new();
+    let git = [".git/HEAD", ".git/logs/HEAD", ".git/refs/heads/build/x", ".git/refs/heads/node_modules/y"];
+    for path in
+        git.into_iter().chain([".git/lfs/large", "logs/x", "build/x", ".gitignore", "sub/.git/logs/z"])
+    {
+        world.write(path, path);
+    }
+    for at in 0..30 {
+        world.write(&format!(".git/objects/{at}"), "x");
+    }
+    world.write(".gitignore", "build\n");
+    world.options = vec![
+        ("git", "true".into()),
+        ("max-files-per-dir", "20".into()),
+        ("regenerable", "node_modules\nbuild ignored".into()),
+        ("ignore", "logs\n/.git/lfs\n".into()),
+    ];
+    let taken = world.capture();
+    let left: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
+    let (again, ignored) = (Why::Regenerable, Why::Ignored);
+    assert_eq!(
+        left,
+        [(".git/lfs", ignored), ("build", again), ("logs", ignored)].map(|(p, w)| (p.to_owned(), w))
+    );
+    assert!(git.iter().all(|path| taken.entries.contains_key(*path)), "names in it mean something else");
+    assert!(taken.entries.contains_key(".git/objects/29") && taken.entries.contains_key("sub/.git/logs/z"));
+    // Whoever names it means all of it, too; a part of it is not it, and HEAD is recorded.
+    world.options[0] = ("include", ".git".into());
+    assert_eq!(world.capture().paths(), taken.paths());
+    world.options[0] = ("include", ".git/logs".into());
+    let part = world.capture();
+    assert!(part.entries.contains_key(".git/logs/HEAD") && !part.entries.contains_key(".git/HEAD"));
+    assert!(part.root.git.is_some() && taken.root.git.is_none());
+}
+
 fn git(at: &Path, args: &[&str]) {
     let done =
         Command::new("git").arg("-C").arg(at).args(args).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();

@@ -1,0 +1,121 @@
+//! What no restore brings back, in JSON.
+
+use super::names::{Named, path};
+use crate::render::beyond::commands;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use snapback_core::session;
+use snapback_core::text::Bytes;
+use snapback_core::tree::git::Position;
+
+/// What lies beyond what is covered, under two keys: `git` (repositories that stand
+/// elsewhere) and `uncovered` (things that are not as they were).
+#[derive(Serialize, Default)]
+pub struct Beyond {
+    git: Vec<Git>,
+    uncovered: Vec<Uncovered>,
+}
+
+#[derive(Serialize)]
+struct Git {
+    target: String,
+    state: &'static str,
+    before: Option<Place>,
+    now: Option<Place>,
+    /// What takes HEAD back, each as it can be typed.
+    commands: Vec<String>,
+    lost_refs: Vec<LostRef>,
+}
+
+/// Where a repository stands.
+struct Place {
+    branch: Option<Bytes>,
+    commit: Option<String>,
+}
+
+struct LostRef {
+    name: Bytes,
+    object: String,
+}
+
+struct Uncovered {
+    target: String,
+    path: Bytes,
+    reason: &'static str,
+    change: &'static str,
+}
+
+impl Beyond {
+    /// For JSON.
+    pub fn new(beyond: &session::Beyond) -> Self {
+        let git = |(target, moved): &(String, snapback_core::tree::git::Moved)| Git {
+            target: target.clone(),
+            state: moved.state.word(),
+            before: moved.before.as_ref().map(Place::of),
+            now: moved.now.as_ref().map(Place::of),
+            commands: commands(moved),
+            lost_refs: (moved.lost_refs.iter())
+                .map(|(name, object)| LostRef { name: Bytes(name.clone()), object: object.clone() })
+                .collect(),
+        };
+        let uncovered = |item: &session::Uncovered| Uncovered {
+            target: item.target.clone(),
+            path: item.path.clone(),
+            reason: item.why.word(),
+            change: item.fate.word(),
+        };
+        Self {
+            git: beyond.git.iter().map(git).collect(),
+            uncovered: beyond.uncovered.iter().map(uncovered).collect(),
+        }
+    }
+}
+
+impl Place {
+    fn of(position: &Position) -> Self {
+        Self {
+            branch: position.head.branch().map(|name| Bytes(name.to_vec())),
+            commit: position.commit.clone(),
+        }
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        match self.branch.as_ref().map(|name| (name.text(), name.base64())) {
+            None => map.serialize_entry("branch", &None::<()>)?,
+            Some((Some(text), _)) => map.serialize_entry("branch", text)?,
+            Some((None, base64)) => map.serialize_entry("branch_b64", &base64)?,
+        }
+        map.serialize_entry("commit", &self.commit)?;
+        map.end()
+    }
+}
+
+impl Serialize for LostRef {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Form<'a> {
+            #[serde(flatten)]
+            name: Named<'a, 1>,
+            object: &'a str,
+        }
+        Form { name: Named([("ref", "ref_b64", &self.name)]), object: &self.object }.serialize(s)
+    }
+}
+
+impl Serialize for Uncovered {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Form<'a> {
+            target: &'a str,
+            #[serde(flatten)]
+            path: Named<'a, 1>,
+            reason: &'static str,
+            change: &'static str,
+        }
+        let Self { target, path: name, reason, change } = self;
+        Form { target, path: path(name), reason, change }.serialize(s)
+    }
+}

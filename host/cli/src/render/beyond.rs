@@ -1,0 +1,151 @@
+//! What no restore brings back, in words: a repository that stands elsewhere, things that
+//! are not covered.
+
+use super::words::{command_line, one_line};
+use snapback_core::error::show_bytes;
+use snapback_core::history::Id;
+use snapback_core::project::config::TREE;
+use snapback_core::session::Beyond;
+use snapback_core::text::Bytes;
+use snapback_core::tree::git::{Head, Moved, Position, State, short};
+
+/// Names that a line mentions before it only counts.
+const NAMED: usize = 5;
+
+/// What an undo, a redo or a restore to the snapshot `to` says of git, before anything else.
+pub fn git(beyond: &Beyond, to: &Id) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (target, moved) in &beyond.git {
+        let whose = if target == TREE { String::new() } else { format!("{target}: ") };
+        if moved.state != State::RefsGone {
+            lines.push(format!("{whose}{}", sentence(moved, to)));
+        }
+        if !moved.lost_refs.is_empty() {
+            lines.push(format!("{whose}{}", lost_refs(moved)));
+        }
+    }
+    lines
+}
+
+fn sentence(moved: &Moved, to: &Id) -> String {
+    let was = moved.before.as_ref().map(place).unwrap_or_default();
+    let is = moved.now.as_ref().map(place).unwrap_or_default();
+    match moved.state {
+        State::Gone | State::Broken => {
+            let what = if moved.state == State::Gone { "is gone" } else { "is no repository any more" };
+            format!(
+                ".git {what}: HEAD was on {was}, and does not come back, since its objects are not covered \
+                 (`git = true` covers them); `snapback cat {to} .git/logs/HEAD` shows what is recorded, and \
+                 `git clone` fetches what a remote has"
+            )
+        }
+        State::New => format!(".git is new (HEAD is on {is}) and stays as it is"),
+        State::Replaced => {
+            format!(
+                ".git is another repository: HEAD was on {was} and is on {is}; it stays as it is{}",
+                lost(moved)
+            )
+        }
+        State::Moved | State::RefsGone => format!(
+            "HEAD moved since: it was on {was} and is on {is}; git stays as it is{}{}",
+            way_back(moved),
+            lost(moved)
+        ),
+    }
+}
+
+fn way_back(moved: &Moved) -> String {
+    if moved.commands.is_empty() {
+        return String::new();
+    }
+    let now = moved.now.as_ref().and_then(|now| now.commit.as_deref()).filter(|_| moved.leaves);
+    let leaves = now.map(|id| format!(" ({} may then be in the reflog only)", short(id))).unwrap_or_default();
+    format!(", and `{}` takes HEAD back{leaves}", commands(moved).join(" && "))
+}
+
+/// The commands that take HEAD back, as they can be typed.
+pub fn commands(moved: &Moved) -> Vec<String> {
+    moved.commands.iter().map(|words| typed(words)).collect()
+}
+
+fn typed(words: &[Vec<u8>]) -> String {
+    command_line(&words.iter().cloned().map(Bytes).collect::<Vec<_>>())
+}
+
+fn lost(moved: &Moved) -> String {
+    let commit = moved.before.as_ref().and_then(|before| before.commit.as_deref());
+    match commit.filter(|_| moved.lost_commit) {
+        Some(id) => format!("; no ref or reflog names {} any more, and git may have dropped it", short(id)),
+        None => String::new(),
+    }
+}
+
+fn lost_refs(moved: &Moved) -> String {
+    let command = |(name, id): &(Vec<u8>, String)| {
+        let word = |text: &str| text.as_bytes().to_vec();
+        let (verb, name) = match (name.strip_prefix(b"refs/heads/"), name.strip_prefix(b"refs/tags/")) {
+            (Some(branch), _) => ("branch", Some(branch)),
+            (_, Some(tag)) => ("tag", Some(tag)),
+            _ => ("stash", None),
+        };
+        let mut words = vec![word("git"), word(verb)];
+        words.push(name.map_or_else(|| word("store"), <[u8]>::to_vec));
+        words.push(word(short(id)));
+        format!("`{}`", typed(&words))
+    };
+    let mut named: Vec<String> = moved.lost_refs.iter().take(NAMED).map(command).collect();
+    if moved.lost_refs.len() > NAMED {
+        named.push(format!("{} more", moved.lost_refs.len() - NAMED));
+    }
+    format!("refs of git are gone since, and stay so; to have them again: {}", named.join(", "))
+}
+
+/// Where a repository stands.
+fn place(position: &Position) -> String {
+    let commit = position.commit.as_deref().map(short);
+    match (position.head.branch(), commit) {
+        (Some(branch), Some(commit)) => format!("{} at {commit}", one_line(&show_bytes(branch))),
+        (Some(branch), None) => format!("{} without a commit", one_line(&show_bytes(branch))),
+        (None, Some(commit)) => format!("{commit} (detached)"),
+        (None, None) => "a place that is not known".into(),
+    }
+}
+
+/// What is not covered and is not as it was: `lead` says when. None when there is nothing.
+pub fn uncovered(beyond: &Beyond, lead: &str) -> Option<String> {
+    list(beyond, false).map(|list| format!("not covered, and {lead}: {list}"))
+}
+
+/// What a run changed that is not covered, repositories among it.
+pub fn after_run(beyond: &Beyond) -> Option<String> {
+    list(beyond, true).map(|list| format!("not covered, and changed by the run: {list}"))
+}
+
+fn list(beyond: &Beyond, git: bool) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (_, moved) in beyond.git.iter().filter(|_| git) {
+        names.push(match (moved.state, &moved.before, &moved.now) {
+            (State::Moved, Some(was), Some(is)) => format!("HEAD ({} to {})", place(was), place(is)),
+            (State::RefsGone, ..) => "refs of git".to_owned(),
+            (state, ..) => format!(".git ({})", state.word()),
+        });
+    }
+    let items = beyond.uncovered.iter();
+    names.extend(items.map(|item| format!("{} ({})", item.path, item.fate.word())));
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Where a snapshot says that a repository stood, for `show` and `status`.
+pub fn recorded(position: &Position, whole: bool) -> String {
+    let what = match (&position.head, whole) {
+        (Head::Unknown, _) => "HEAD is recorded, and not understood",
+        (_, true) => "HEAD, refs and reflogs are recorded",
+        (_, false) => "HEAD is recorded, refs and reflogs in part",
+    };
+    format!("{}; {what}, index and objects are not (`git = true` covers all of .git)", place(position))
+}

@@ -1,0 +1,79 @@
+//! Recording where git stands: `HEAD`, refs and reflogs of the repository that the
+//! captured directory is a work tree of, when that is not captured itself.
+//!
+//! What is recorded is only ever read. Names and attributes are looked at each time
+//! (`look`); content is read and stored (`store`) only when one of them is not as it was
+//! the last time, which is remembered beside the stat cache (`memo`). The repository may
+//! be a stranger's, and may lie anywhere: nothing but directories and regular files is
+//! opened, none through a link, and there is a limit to everything; what is beyond it is
+//! left out, and the record says that it is not whole.
+
+pub(super) mod look;
+mod memo;
+mod store;
+
+use super::{Capture, clock};
+use crate::error::Result;
+use crate::object::Key;
+use crate::tree::git::locate;
+use crate::tree::root::{GitRecord, LeftOut};
+use look::Found;
+use memo::Memo;
+
+/// A record, and what is to be remembered of it.
+pub(super) struct Recorded {
+    pub record: GitRecord,
+    /// None when something in it may yet change without a trace.
+    seen: Option<[u8; 32]>,
+    /// The memo that it was taken from, when nothing had changed.
+    memo: Option<Memo>,
+}
+
+impl Capture<'_> {
+    /// Records where git stands, beside a tree that left out `left_out` (sorted by path).
+    /// `previous` is a captured directory that is known to be stored.
+    ///
+    /// # Errors
+    /// `Cancelled`, and what keeps the store from being written: what cannot be read is
+    /// not in the record.
+    pub(super) fn record_git(
+        &self,
+        left_out: &[LeftOut],
+        previous: Option<&Key>,
+    ) -> Result<Option<Recorded>> {
+        let Some(located) = locate(self.walk.directory.handle()) else { return Ok(None) };
+        let left_out = |path: &[u8]| left_out.binary_search_by(|item| item.path.as_slice().cmp(path)).is_ok();
+        if located.is_inside() && !left_out(b".git") && !left_out(b".git/HEAD") {
+            return Ok(None);
+        }
+        let found = Found::look(&located);
+        let digest = found.digest();
+        let memo = Memo::load(self.writer.store().path(), &self.memo_name());
+        if let Some(memo) = memo.filter(|memo| memo.seen == digest && memo.is_stored(previous)) {
+            return Ok(Some(Recorded { record: memo.record, seen: Some(digest), memo: Some(memo) }));
+        }
+        let racy = found.files.iter().any(|file| self.clock.is_racy(&file.stat));
+        let mut lane = self.writer.lane();
+        let record = self.store_git(found, &mut lane)?;
+        lane.publish()?;
+        Ok(Some(Recorded { record, seen: (!racy).then_some(digest), memo: None }))
+    }
+
+    /// Remembers `recorded`, which is part of the capture that came to `root`.
+    pub(super) fn remember_git(&self, recorded: &Recorded, root: &Key, previous: Option<&Key>) {
+        let Some(seen) = recorded.seen else { return };
+        let base = previous.filter(|_| recorded.memo.is_some()).copied();
+        let memo = Memo { seen, record: recorded.record, base, root: *root };
+        if recorded.memo.as_ref() != Some(&memo) {
+            let store = self.writer.store();
+            // A cache that cannot be written costs time the next time, nothing else.
+            let _ = clock::cache_dir(store).and_then(|dir| {
+                store.disk().write_cache(&dir, self.memo_name().as_bytes(), &memo.encode(), 0o600)
+            });
+        }
+    }
+
+    fn memo_name(&self) -> String {
+        memo::file_name(&self.call.target.name, self.walk.directory.setting())
+    }
+}

@@ -1,0 +1,15 @@
+//! Git, seen from a work tree: where the repository is, where it stood, and what moved
+//! since. Only read; git itself is not started. What `.git` says may come from a
+//! stranger: everything that is read because of it has a limit, and nothing but
+//! directories and regular files is opened.
+
+mod locate;
+mod moved;
+mod position;
+
+pub use locate::{Located, locate};
+pub use moved::{Moved, State, moved, short};
+pub use position::{Head, Position};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Repositories: where HEAD stood is recorded and said, git itself is left alone, and
+//! `git = true` covers it like any other files.
+
+use crate::{each_user, sandbox};
+use snapback_tests::{Output, Record, Restores, Sandbox, assert_back, have};
+use std::fs;
+
+/// What git needs to be the same everywhere, and nobody's.
+const GIT: &str = "export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
+                   GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; ";
+
+/// Runs a script with git in the project.
+#[track_caller]
+fn git(s: &Sandbox, script: &str) -> String {
+    s.sh(&format!("{GIT}{script}")).trim().to_owned()
+}
+
+/// `snapback run` of a script with git.
+#[track_caller]
+fn run(s: &Sandbox, script: &str) -> Output {
+    s.run(&format!("{GIT}{script}"))
+}
+
+/// A repository with one commit of `f` and `g`.
+fn repository(s: &Sandbox) {
+    git(s, "git init -q -b main; echo 0 > f; echo 0 > g; git add .; git commit -q -m one");
+}
+
+/// All of `.git`, and all that is not in it.
+fn halves(s: &Sandbox) -> (Record, Record) {
+    let all = Record::take(&s.project());
+    let inside = all.0.iter().filter(|(path, _)| path.starts_with(b".git/"));
+    let git = Record(inside.map(|(path, entry)| (path.clone(), entry.clone())).collect());
+    (git, all.without(&[".git"]))
+}
+
+/// That the first line says all of `words`.
+#[track_caller]
+fn first_says(output: &Output, words: &[&str]) {
+    let err = output.err();
+    let first = err.lines().next().unwrap_or_default();
+    for word in words {
+        assert!(first.contains(word), "the first line does not say {word:?}\n{output}");
+    }
+}
+
+#[test]
+fn undo_says_first_that_head_moved_and_leaves_git_as_it_is() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        repository(s);
+        let one = git(s, "git rev-parse HEAD");
+        let before = halves(s);
+        run(s, "echo A > f; git commit -q -a -m two").says("HEAD (main at");
+        let two = git(s, "git rev-parse HEAD");
+        let damaged = halves(s);
+        let (one, two) = (&one[..7], &two[..7]);
+        let says = ["HEAD moved", one, two, "main", "git reset --soft"];
+        first_says(&s.ok(["undo", "-n"]), &says);
+        assert_eq!(halves(s).0.0, damaged.0.0, "looking changes nothing in .git");
+        let dry = s.ok(["undo", "-n", "--json"]).json();
+        let told = &dry["git"][0];
+        assert_eq!((&told["state"], &told["before"]["branch"]), (&"moved".into(), &"main".into()));
+        assert!(told["before"]["commit"].as_str().unwrap().starts_with(one), "{dry}");
+        assert!(told["now"]["commit"].as_str().unwrap().starts_with(two), "{dry}");
+        first_says(&s.ok(["undo"]), &says);
+        let now = halves(s);
+        assert_eq!(now.0.0, damaged.0.0, "an undo writes nothing of git, nor touches it");
+        assert_back(&before.1, &damaged.1, &now.1);
+        // What it said to do takes HEAD back, and a redo knows where HEAD was.
+        let command = told["commands"][0].as_str().unwrap();
+        git(s, command);
+        assert_eq!(git(s, "git rev-parse HEAD")[..7], *one);
+        first_says(&s.ok(["redo"]), &["HEAD moved", one, two, "git reset --soft"]);
+        s.ok(["undo"]).never_says("HEAD moved");
+    });
+}
+
+#[test]
+fn head_is_said_when_nothing_else_changed_and_by_every_way_back() {
+    if !have("git") {
+        return;
+    }
+    let s = sandbox();
+    repository(&s);
+    let script = format!("{GIT}git commit -q --allow-empty -m two");
+    run(&s, "git commit -q --allow-empty -m two").says("nothing changed").says("HEAD (main at");
+    first_says(&s.ok(["restore", "@0", "-n"]), &["HEAD moved"]);
+    first_says(&s.ok(["undo"]), &["HEAD moved", "git reset --soft"]);
+    s.ok(["redo"]).never_says("HEAD moved");
+    let failed = s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", &format!("{script}; exit 3")]);
+    failed.exits(3).says("HEAD moved since");
+    // One file out of a snapshot has nothing to do with HEAD.
+    s.write("f", "1");
+    s.ok(["undo", "--path", "f"]).never_says("HEAD moved");
+}
+
+#[test]
+fn what_is_staged_stays_staged() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        repository(s);
+        git(s, "echo staged > f; git add f; echo new > n; git add n; echo unstaged >> f");
+        let staged = git(s, "git diff --cached");
+        let index = fs::read(s.project().join(".git/index")).unwrap();
+        assert!(staged.contains("+staged") && staged.contains("+new"));
+        run(s, "echo broken > f; rm n g");
+        s.ok(["undo"]).never_says("HEAD");
+        assert_eq!(fs::read(s.project().join(".git/index")).unwrap(), index);
+        assert_eq!(git(s, "git diff --cached"), staged);
+        assert_eq!((s.read("f"), s.read("n")), ("staged\nunstaged\n".into(), "new\n".into()));
+    });
+}
+
+#[test]
+fn each_way_back_that_is_named_goes_back() {
+    if !have("git") {
+        return;
+    }
+    let reset = "git symbolic-ref HEAD refs/heads/main";
+    for (setup, script, commands) in [
+        ("", "git switch -q -c side; echo A > f; git commit -q -a -m two", reset),
+        ("", "git switch -q -c side", "git switch main"),
+        ("", "git branch -q -m main other; echo A > f; git commit -q -a -m two", reset),
+        ("", "git switch -q --detach; echo A > f; git commit -q -a -m two", reset),
+        (
+            "git switch -q --detach",
+            "git switch -q main; echo A > f; git commit -q -a -m two",
+            "git update-ref",
+        ),
+        ("git switch -q --detach", "echo A > f; git commit -q -a -m two", "git reset --soft"),
+        (
+            "git switch -q --orphan new; echo 1 > f",
+            "git add f; git commit -q -m first",
+            "git update-ref -d HEAD",
+        ),
+        ("git pack-refs --all", "git switch -q -c side; git branch -q -D main", reset),
+        ("git switch -q -c 'odd$(id>trap)x'", "git switch -q main", "git switch 'odd$(id>trap)x'"),
+    ] {
+        let s = sandbox();
+        repository(&s);
+        git(&s, setup);
+        let position = "cat .git/HEAD; git rev-parse -q --verify HEAD || echo none";
+        let before = (git(&s, position), halves(&s).1);
+        run(&s, script);
+        let told = s.ok(["undo", "--json"]).json();
+        let told: Vec<&str> =
+            told["git"][0]["commands"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+        assert!(told[0].starts_with(commands), "{script}: {told:?}");
+        let files = halves(&s).1;
+        git(&s, &told.join("; "));
+        assert_eq!(git(&s, position), before.0, "{script}: {told:?}");
+        assert_eq!(halves(&s).1.0, files.0, "{script}: the files stay as they are");
+        assert!(!s.has("trap"));
+        git(&s, "git fsck --strict");
+    }
+}
+
+#[test]
+fn a_repository_that_is_gone_or_new_or_another_is_said_first() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        repository(s);
+        let one = git(s, "git rev-parse HEAD");
+        run(s, "rm -rf .git; echo A > f").says(".git (gone)");
+        first_says(&s.ok(["undo", "-n"]), &[".git is gone", "main", &one[..7], "git = true"]);
+        first_says(&s.ok(["undo"]), &[".git is gone"]);
+        assert_eq!((s.read("f"), s.has(".git")), ("0\n".into(), false));
+        let recorded = s.ok(["cat", "@1", ".git/logs/HEAD"]).out();
+        assert!(recorded.contains(&one) && recorded.contains("one"), "{recorded}");
+        s.ok(["show", "@1"]).prints("main at").prints("index and objects are not");
+        // And the other way.
+        run(s, "git init -q -b trunk; echo B > f").says(".git (new)");
+        first_says(&s.ok(["undo"]), &[".git is new", "trunk"]);
+        assert!(s.has(".git/HEAD"), "what was never captured is not removed");
+        git(s, "git add .; git commit -q -m other");
+        run(s, "rm -rf .git; git init -q -b main; git commit -q --allow-empty -m x");
+        first_says(&s.ok(["undo"]), &[".git is another repository", "trunk", "main"]);
+    });
+}
+
+#[test]
+fn refs_that_a_run_removed_are_named_with_what_makes_them_again() {
+    if !have("git") {
+        return;
+    }
+    let s = sandbox();
+    repository(&s);
+    git(&s, "git branch side; git tag v1; echo 1 > f; git stash push -q; git config gc.auto 0");
+    let stash = git(&s, "git rev-parse stash");
+    run(&s, "git branch -q -D side; git tag -d v1; git stash drop -q; echo A > g").says("refs of git");
+    let undo = s.ok(["undo", "--json"]);
+    first_says(&undo, &["git branch side", "git tag v1", "git stash store"]);
+    let lost = undo.json()["git"][0]["lost_refs"].to_string();
+    assert!(lost.contains("refs/heads/side") && lost.contains(&stash), "{lost}");
+    let line = undo.err().lines().next().unwrap().to_owned();
+    let commands: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+    git(&s, &commands.join("; "));
+    assert_eq!(git(&s, "git rev-parse stash"), stash);
+    git(&s, "git rev-parse -q --verify side; git rev-parse -q --verify v1");
+}
+
+#[test]
+fn git_true_covers_the_repository_like_other_files() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        repository(s);
+        s.write("snapback.toml", "[snapshot]\ngit = true\nignore = [\"logs/\", \"*.pack\"]\n");
+        // Names that mean something else elsewhere.
+        git(s, "printf 'build/\\ndist/\\n' > .gitignore; git branch build/x; git branch node_modules/y; git branch dist/z
+                echo 1 > f; git add .; git commit -q -m two; git pack-refs --all; git branch build/w
+                echo staged > g; git add g; echo unstaged > f");
+        let status = "git status --porcelain=2 --branch; git log --all --oneline; git reflog; git for-each-ref; git diff; git diff --cached";
+        // It refreshes the index, so it comes first.
+        let told = git(s, status);
+        let before = Record::take(&s.project());
+        let mut restores = Restores::default();
+        for script in [
+            "git commit -q -a -m three; git branch -q -D build/x build/w; git tag v1",
+            "git stash -q; git switch -q -c side; echo 5 > f; git commit -q -a -m five; git rebase -q --root -x true; git gc -q --prune=now",
+            "rm -rf .git",
+        ] {
+            run(s, script).never_says("not covered");
+            let damaged = Record::take(&s.project());
+            let undo = s.ok(["undo"]);
+            undo.never_says("HEAD moved").never_says("not covered");
+            restores.assert_back(&before, &damaged, &Record::take(&s.project()));
+            assert_eq!(git(s, "git fsck --strict"), "", "{script}");
+            // On a copy, since it refreshes the index.
+            assert_eq!(
+                git(s, &format!("cp -a . ../copy; cd ../copy; {status}; rm -r ../copy")),
+                told,
+                "{script}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_is_called_git_may_be_a_trap() {
+    if !have("timeout") {
+        return;
+    }
+    let s = sandbox();
+    let quick = |words: &[&str]| {
+        let program = s.program().get_program().to_owned();
+        let mut timeout = s.command("timeout");
+        s.finish(timeout.arg("20").arg(program).args(words)).exits(0);
+    };
+    for make in [
+        "mkfifo .git",
+        "mkdir .git; mkfifo .git/HEAD .git/commondir .git/packed-refs",
+        "mkdir -p .git/refs; echo ref: refs/heads/x > .git/HEAD; mkfifo .git/refs/heads .git/logs .git/packed-refs",
+        "ln -s /dev/zero .git",
+        "echo gitdir: /dev/zero > .git",
+        "echo gitdir: /proc/self > .git",
+        "echo gitdir: .git > .git",
+        "ln -s . .git; mkfifo HEAD",
+        "head -c 1000000 /dev/zero > .git",
+        "mkdir .git; truncate -s 1T .git/HEAD .git/packed-refs; mkdir .git/refs; truncate -s 1T .git/refs/x",
+        "mkdir .git; ln -s /dev/zero .git/HEAD; ln -s / .git/refs; ln -s /proc .git/logs",
+    ] {
+        s.sh(&format!("rm -rf .git HEAD; {make}; echo 0 > f"));
+        quick(&["run", "--", "sh", "-c", "echo A > f"]);
+        quick(&["undo"]);
+        assert_eq!(s.read("f"), "0\n", "{make}");
+    }
+}

@@ -1,0 +1,177 @@
+//! What a run did to things that are not covered: seen from outside, and said when the
+//! run ends, at the undo, and in JSON.
+
+use crate::{each_user, sandbox};
+use serde_json::Value;
+use snapback_tests::{Record, assert_back, have, is_root};
+
+/// What `uncovered` of a report names: path and what became of it.
+fn told(report: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let items = report["uncovered"].as_array().unwrap().iter();
+    items.map(|item| (text(&item["path"]), text(&item["change"]))).collect()
+}
+
+fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(path, change)| ((*path).to_owned(), (*change).to_owned())).collect()
+}
+
+#[test]
+fn what_is_left_out_and_gone_changed_or_new_is_said() {
+    each_user(|s| {
+        s.sh(
+            "mkdir -p node_modules/x a/node_modules same/node_modules sub/__pycache__ skip big
+              touch package.json node_modules/x/1 skip/1; seq 30 | sed 's:^:big/:' | xargs touch; echo 0 > f",
+        );
+        s.write("snapback.toml", "[snapshot]\nignore = [\"/skip\"]\nmax-files-per-dir = 20\n");
+        let script =
+            "rm -rf node_modules; touch a/node_modules/new skip/2; mkdir -p b/node_modules; rm -r sub
+                      mv big old; mv old big; touch big/31; echo A > f";
+        let report = s.dir().join("tmp/report");
+        let words = ["run", "--report", report.to_str().unwrap(), "--", "sh", "-ec", script];
+        let want = [
+            ("a/node_modules", "changed"),
+            ("b/node_modules", "new"),
+            ("big", "changed"),
+            ("node_modules", "gone"),
+            ("skip", "changed"),
+            ("sub/__pycache__", "gone"),
+        ];
+        s.ok(words).says("not covered, and changed by the run: a/node_modules (changed), ").says("1 more");
+        let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+        assert_eq!(told(&report), pairs(&want));
+        assert_eq!(told(&s.snapback(["undo", "-n", "--json"]).json()), pairs(&want));
+        assert_eq!(told(&s.snapback(["undo", "-n", "--path", "sub", "--json"]).json()), pairs(&want[5..]));
+        // What is over the guard is a hole, which has an exit code.
+        let undo = s.snapback(["undo", "--json"]);
+        undo.exits(3).says("not covered, and changed since: ").says("a/node_modules (changed)");
+        assert_eq!(told(&undo.json()), pairs(&want));
+        assert_eq!(s.read("f"), "0\n");
+        assert!(
+            s.has("b/node_modules") && s.has("big/31") && !s.has("node_modules"),
+            "all of it is left alone"
+        );
+        // All as in the snapshot but for these, and they are named also then.
+        s.sh("echo A > f");
+        s.snapback(["restore", "@1"]).says("node_modules (gone)");
+    });
+}
+
+#[test]
+fn what_stays_as_it_is_is_not_said() {
+    each_user(|s| {
+        s.sh("mkdir -p node_modules/x .git/refs; echo 0 > f; echo 'ref: refs/heads/main' > .git/HEAD; touch .git/index");
+        // Deep inside is not looked at, git's own index is no news, and so is our store.
+        let run = s.run(
+            "touch node_modules/x/deep; echo 1 > .git/index.lock; mv .git/index.lock .git/index; echo A > f",
+        );
+        run.never_says("not covered");
+        s.ok(["undo"]).never_says("not covered");
+        s.run("rm -rf .snapback; echo B > f").never_says("not covered");
+        s.ok(["undo"]).never_says("not covered");
+    });
+}
+
+#[test]
+fn repositories_inside_that_lose_their_git_are_named() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("export GIT_CONFIG_GLOBAL=/dev/null; git init -q .; git init -q nested; echo 0 > nested/f; git init -q gone
+              mkdir sub; echo 'gitdir: ../elsewhere' > sub/.git; echo 0 > sub/f; echo 0 > f");
+        let run = s.run("rm -rf nested/.git gone; echo 'gitdir: /' > sub/.git; echo A > nested/f; git clone -q . cloned; echo x > cloned/f");
+        run.says("gone/.git (gone), nested/.git (gone), sub/.git (changed)").says("cloned/.git (new)");
+        let undo = s.snapback(["undo", "--json"]);
+        let want =
+            [("cloned/.git", "new"), ("gone/.git", "gone"), ("nested/.git", "gone"), ("sub/.git", "changed")];
+        assert_eq!(told(&undo.json()), pairs(&want));
+        assert_eq!((s.read("nested/f"), s.read("sub/.git")), ("0\n".into(), "gitdir: /\n".into()));
+        assert!(s.has("cloned/.git/HEAD") && !s.has("cloned/f"), "{undo}");
+    });
+}
+
+#[test]
+fn a_mount_that_a_run_made_is_named() {
+    let s = sandbox();
+    s.sh("mkdir mnt full; echo 0 > full/f; echo 0 > f");
+    let mount = |at: &str| format!("mount -t tmpfs none {at}");
+    if !is_root()
+        || !s
+            .finish(s.command("sh").args(["-c", &format!("{} && umount mnt", mount("mnt"))]))
+            .status
+            .success()
+    {
+        return snapback_tests::skip("mounting is not permitted");
+    }
+    let run =
+        s.snapback(["run", "--", "sh", "-c", &format!("{}; {}; echo A > f", mount("mnt"), mount("full"))]);
+    let undo = s.snapback(["undo", "--json"]);
+    s.sh("umount mnt full");
+    run.exits(0).says("mnt (no longer covered)").says("full (no longer covered)");
+    // What lies beneath it can be neither seen nor put back.
+    undo.exits(3).says("full").says("mount");
+    assert_eq!((s.read("f"), s.read("full/f")), ("0\n".into(), "0\n".into()));
+}
+
+#[test]
+fn the_selection_of_the_snapshot_decides_not_todays() {
+    each_user(|s| {
+        s.sh("mkdir -p .git dist; echo ref > .git/HEAD; echo 'x' > .gitignore; echo 0 > dist/f; echo 0 > a.log; echo 0 > f");
+        s.write("snapback.toml", "[snapshot]\nignore = [\"/none\"]\n");
+        let before = Record::take(&s.project());
+        s.run("echo 'dist/' > .gitignore; printf '[snapshot]\\nignore = [\"*.log\", \"f\"]\\npaths = [\"dist\"]\\n' > snapback.toml
+               rm -r dist a.log f; mkdir dist; echo A > dist/new; echo new > b.log");
+        let damaged = Record::take(&s.project());
+        s.ok(["undo"]);
+        assert_back(&before, &damaged, &Record::take(&s.project()));
+        s.ok(["redo"]);
+        assert_eq!((s.read("dist/new"), s.read("b.log"), s.has("f")), ("A\n".into(), "new\n".into(), false));
+    });
+}
+
+#[test]
+fn an_environment_that_a_run_made_and_ignores_blocks_nothing() {
+    each_user(|s| {
+        s.sh("mkdir .git; echo ref > .git/HEAD; echo 0 > f");
+        s.run("mkdir -p .venv/bin; ln -s /usr/bin/env .venv/bin/python; ln -s .venv/bin/python python; ln -s /nowhere gone
+               echo home > .venv/pyvenv.cfg; echo '.venv/' > .gitignore; echo A > f")
+            .says(".venv (new)");
+        s.ok(["undo"]).says(".venv (new)");
+        assert_eq!((s.read("f"), s.has("python"), s.has(".gitignore")), ("0\n".into(), false, false));
+        assert!(s.has(".venv/bin/python"), "what was never captured stays");
+        s.ok(["redo"]);
+        assert_eq!((s.read("f"), s.read(".gitignore")), ("A\n".into(), ".venv/\n".into()));
+        for (link, to) in [("python", ".venv/bin/python"), ("gone", "/nowhere")] {
+            assert_eq!(std::fs::read_link(s.project().join(link)).unwrap().to_str(), Some(to));
+        }
+    });
+}
+
+#[test]
+fn what_was_left_out_is_in_the_record_with_reason_and_count() {
+    each_user(|s| {
+        s.sh("mkdir -p a/node_modules b/node_modules .git big; seq 30 | sed 's:^:big/:' | xargs touch; touch 1.log 2.log");
+        s.write("snapback.toml", "[snapshot]\nignore = [\"*.log\"]\nmax-files-per-dir = 20\n");
+        s.run("true")
+            .says("not covered: big (too many files)")
+            .says("left out: 2 regenerable (a/node_modules, b/node_modules), .git (git)")
+            .says("ignored: 2 files");
+        let id = crate::newest(s);
+        let meta = s.project().join(".snapback/snapshots").join(&id).join("meta.json");
+        let meta: Value = serde_json::from_slice(&std::fs::read(meta).unwrap()).unwrap();
+        let left = meta["data"]["targets"][0]["left_out"].as_array().unwrap();
+        let of = |reason: &str| {
+            let item = left
+                .iter()
+                .find(|item| item["reason"] == reason)
+                .unwrap_or_else(|| panic!("{reason}: {meta}"));
+            (item["count"].as_u64(), item["files"].as_u64(), item["paths"].as_array().unwrap().len())
+        };
+        assert_eq!(of("regenerable"), (Some(2), None, 2));
+        assert_eq!(of("git"), (Some(1), None, 1));
+        assert_eq!(of("too many files"), (Some(1), Some(30), 1));
+        assert_eq!(of("ignored"), (Some(0), Some(2), 0));
+        s.ok(["show", &id]).prints("a/node_modules  regenerable").prints("2 files  ignored by `*.log`");
+    });
+}
