@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use rustix::fs::{AtFlags, StatxFlags};
 
 /// The mark's file in the store.
-pub(super) const FILE: &[u8] = b"birth";
+pub const FILE: &[u8] = b"birth";
 
 /// What the mark of `dir` says when it fits.
 fn mark_of(dir: &Dir) -> Result<String> {
@@ -28,7 +28,7 @@ fn mark_of(dir: &Dir) -> Result<String> {
 }
 
 /// Marks the store in `dir` as made where it lies.
-pub(super) fn mark(disk: &Disk, dir: &Dir) -> Result<()> {
+pub fn mark(disk: &Disk, dir: &Dir) -> Result<()> {
     disk.write_synced(dir, FILE, mark_of(dir)?.as_bytes(), 0o400)
 }
 

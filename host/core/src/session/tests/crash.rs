@@ -185,7 +185,7 @@ fn fails(deed: Deed) {
                 if is_sentence { Ok(()) } else { Err(format!("it is told as: {error}")) }
             }
         };
-        let done = told.and_then(|()| expected.check(&ground, n % 2 == 0));
+        let done = told.and_then(|()| expected.check(&ground, n.is_multiple_of(2)));
         wrong.note(|| format!("{deed:?}, operation {n} of {all} fails with {errno}"), done);
     }
     assert!(failed > all / 4, "{failed} of {all} were told");
@@ -202,7 +202,7 @@ fn is_killed(deed: Deed) {
         ground.again();
         let hook = Arc::new(FailAt::new(n, Errno::IO.raw_os_error(), true));
         let _ = deed.act(&ground, &Disk::default().with_hook(hook));
-        let done = expected.check(&ground, n % 2 == 1);
+        let done = expected.check(&ground, !n.is_multiple_of(2));
         wrong.note(|| format!("{deed:?}, killed at operation {n} of {all}"), done);
     }
 }
@@ -215,14 +215,26 @@ fn loses_power(deed: Deed) {
     let cut = Arc::new(PowerCut::new(&ground.place()).unwrap());
     deed.act(&ground, &Disk::default().with_hook(cut.clone())).unwrap();
     let all = cut.operations();
-    let mut wrong = Wrong::default();
+    let (mut wrong, mut kept) = (Wrong::default(), 0);
     for n in 0..=all {
         for seed in 0..3 {
             ground.left(|place| cut.leave(n, seed, place).unwrap());
-            let done = expected.check(&ground, (n as u64 + seed) % 2 == 0);
+            let done = expected.check(&ground, (n as u64 + seed).is_multiple_of(2));
+            kept += u32::from(done.as_ref().is_err_and(is_kept));
+            let done = done.or_else(|how| if is_kept(&how) { Ok(()) } else { Err(how) });
             wrong.note(|| format!("{deed:?}, power cut after operation {n} of {all}, seed {seed}"), done);
         }
     }
+    assert!(kept <= MOST_KEPT, "{kept} torn copies were kept");
+}
+
+/// So many cases of one command may keep a torn copy.
+const MOST_KEPT: u32 = 4;
+
+/// A torn copy of a file that is only to lose its other names cannot be told from what
+/// somebody wrote to that file: it is kept, and that is said.
+fn is_kept(how: &String) -> bool {
+    how == "refused: 1, should be 0" || (how.starts_with("left over: [") && how.contains("/saved/"))
 }
 
 #[test]

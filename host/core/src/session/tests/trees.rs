@@ -5,6 +5,7 @@ use super::world::Ticking;
 use super::*;
 use crate::backend::{Backend, Call, Part};
 use crate::disk::{Counter, Hook};
+use crate::store::birth;
 use crate::testing::TempDir;
 use crate::tree::{self, Directory, Options};
 use std::collections::{BTreeMap, HashMap};
@@ -182,6 +183,11 @@ impl Ground {
         fs::remove_dir_all(self.place()).unwrap();
         fs::create_dir(self.place()).unwrap();
         leave(&self.place());
+        // When the power goes a directory stays the one it was; here it is another.
+        let store = self.project().join(STORE);
+        if fs::remove_file(store.join("birth")).is_ok() {
+            birth::mark(&Disk::default(), &Dir::open(&store).unwrap()).unwrap();
+        }
     }
 
     fn copy(&self, from: &str, to: &str) {
