@@ -12,6 +12,7 @@ mod lazy;
 mod main_job;
 mod never_destroy;
 mod not_covered;
+mod sharing;
 mod store;
 mod times;
 mod uncovered;

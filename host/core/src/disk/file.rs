@@ -88,19 +88,31 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes the whole of `to` share the blocks of `from`. False where the file
-    /// system cannot; nothing was changed then.
+    /// Makes the whole of `to`, which is empty, share the blocks of `from` as it is at
+    /// one moment. False where the file system cannot; nothing was changed then.
     pub fn clone_file(&self, from: &File, to: &Handle) -> Result<bool> {
         let op = to.op(OpKind::Clone);
         self.run(&op, || match rustix::fs::ioctl_ficlone(&to.file, from) {
             Ok(()) => Ok(true),
-            Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOTTY | Errno::NOSYS) => Ok(false),
+            #[cfg(test)]
+            Err(_) if self.copies_are_clones => super::copy_whole(from, &to.file).map(|()| true),
+            // The last two: a swap file, an immutable one.
+            Err(
+                Errno::OPNOTSUPP
+                | Errno::XDEV
+                | Errno::INVAL
+                | Errno::NOTTY
+                | Errno::NOSYS
+                | Errno::TXTBSY
+                | Errno::PERM,
+            ) => Ok(false),
             Err(e) => Err(e.into()),
         })
     }
 
     /// Copies up to `length` bytes inside the kernel; returns how many (0 at the end
-    /// of `from`). None where that is not possible between the two.
+    /// of `from`). Where a file system shares blocks between files, whole blocks are
+    /// shared. None where it is not possible between the two.
     pub fn copy_range(
         &self,
         from: &File,
@@ -116,10 +128,40 @@ impl Disk {
             let (read_at, write_at) = (Some(&mut read_at), Some(&mut write_at));
             match rustix::fs::copy_file_range(from, read_at, &to.file, write_at, length) {
                 Ok(n) => Ok(Some(n as u64)),
-                Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOSYS) => Ok(None),
+                Err(Errno::OPNOTSUPP | Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::TXTBSY) => Ok(None),
                 Err(e) => Err(e.into()),
             }
         })
+    }
+
+    /// Copies `length` bytes, inside the kernel where that is possible.
+    ///
+    /// # Errors
+    /// Also when `from` ends before.
+    pub fn copy_all(
+        &self,
+        from: &File,
+        from_offset: u64,
+        to: &Handle,
+        to_offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        let mut done = 0;
+        while done < length {
+            match self.copy_range(from, from_offset + done, to, to_offset + done, length - done)? {
+                Some(n) if n > 0 => done += n,
+                _ => break,
+            }
+        }
+        let mut buffer = vec![0; (length - done).min(64 * 1024) as usize];
+        while done < length {
+            let part = &mut buffer[..(length - done).min(64 * 1024) as usize];
+            std::os::unix::fs::FileExt::read_exact_at(from, part, from_offset + done)
+                .map_err(|e| failed(e, "could not read what is copied to", &to.path))?;
+            self.write_all(to, to_offset + done, part)?;
+            done += part.len() as u64;
+        }
+        Ok(())
     }
 
     /// Makes the file's bytes and length durable.

@@ -38,6 +38,8 @@ use std::sync::Arc;
 pub struct Disk {
     hook: Option<Arc<dyn Hook>>,
     no_sync: bool,
+    #[cfg(test)]
+    copies_are_clones: bool,
 }
 
 impl Disk {
@@ -53,6 +55,15 @@ impl Disk {
     #[must_use]
     pub fn with_sync(mut self, sync: bool) -> Self {
         self.no_sync = !sync;
+        self
+    }
+
+    /// The same door; where a file cannot share the blocks of another, it gets a copy: so
+    /// what depends on sharing is tried on any file system.
+    #[cfg(test)]
+    #[must_use]
+    pub fn with_copies_as_clones(mut self) -> Self {
+        self.copies_are_clones = true;
         self
     }
 
@@ -78,6 +89,12 @@ impl Disk {
         }
         done.map_err(|e| sentence(e, op))
     }
+}
+
+#[cfg(test)]
+fn copy_whole(mut from: &std::fs::File, mut to: &std::fs::File) -> io::Result<()> {
+    io::Seek::rewind(&mut from)?;
+    io::copy(&mut from, &mut to).map(drop)
 }
 
 /// What went wrong with `op`, in words; a full disk is told with what is left of it.

@@ -176,8 +176,16 @@ impl Hook for PowerCut {
     fn after(&self, op: &Op<'_>, done: bool) {
         if done {
             let to = op.to.map(|(dir, name)| dir.join(OsStr::from_bytes(name)));
-            let event =
+            let mut event =
                 Event { kind: op.kind, path: op.path(), to, offset: op.offset, data: op.data.to_vec() };
+            // What came from another file is written like what comes from memory. A file
+            // without a name is in no model.
+            if matches!(op.kind, OpKind::Clone | OpKind::CopyRange)
+                && let Ok(bytes) = std::fs::read(&event.path)
+            {
+                event.kind = OpKind::Write;
+                event.data = bytes.get(op.offset as usize..).unwrap_or_default().to_vec();
+            }
             self.log().push(event);
         }
     }

@@ -34,7 +34,7 @@ const TREE_KEYS: [(&str, Form); 10] = [
     ("cross-mounts", Form::Bool),
     ("git", Form::Bool),
     ("sqlite", Form::Bool),
-    ("strategy", Form::OneOf(&["auto", "copy", "reflink", "subvolume"])),
+    ("strategy", Form::OneOf(&["auto", "copy", "reflink"])),
     ("times", Form::OneOf(&["now", "stored"])),
 ];
 

@@ -3,7 +3,9 @@
 //! A frame's place is taken under a lock and written outside it. After the first
 //! failure nothing is appended any more.
 
+use super::BLOCK;
 use super::index::Place;
+use super::lane::FRAME;
 use super::lock::flock;
 use super::pack::{Encoding, Frame, FrameTable, HEAD};
 use super::write::{Writer, lock};
@@ -11,6 +13,7 @@ use crate::disk::{Handle, size_text};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use rustix::fs::FlockOperation;
+use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +21,8 @@ use std::sync::atomic::Ordering;
 /// many objects that its table would become unwieldy.
 const PACK: u64 = 512 << 20;
 const PACK_OBJECTS: usize = 2 << 20;
+/// Where blocks that can be shared begin: a multiple of any file system's block size.
+const ALIGN: u64 = BLOCK as u64;
 /// Free space is looked at each time so many bytes were written.
 const LOOK: u64 = 16 << 20;
 
@@ -38,6 +43,13 @@ pub(super) struct OpenPack {
     objects: usize,
 }
 
+/// A place in a pack that was taken for frames, one after the other.
+struct Room {
+    pack: u32,
+    file: Arc<Handle>,
+    frames: Vec<FrameTable>,
+}
+
 impl Writer {
     /// Appends a frame of `objects` to the pack.
     pub(super) fn append(
@@ -47,39 +59,73 @@ impl Writer {
         raw: usize,
         objects: Vec<(Key, u32)>,
     ) -> Result<()> {
-        let (number, file, frame) = {
-            let mut state = lock(&self.state);
-            if let Some(e) = &state.failed {
-                return Err(e.clone());
-            }
-            let length = stored.len() as u64;
-            if state.unlooked < length {
-                self.look_at_space(length)?;
-                state.unlooked = length.max(LOOK);
-            }
-            state.unlooked -= length;
-            let is_full = |pack: &OpenPack| pack.end + length > PACK || pack.objects > PACK_OBJECTS;
-            if state.packs.last().is_none_or(is_full) {
-                let pack = self.new_pack()?;
-                state.packs.push(pack);
-            }
-            let number = (state.packs.len() - 1) as u32;
-            let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
-            let frame =
-                Frame { offset: pack.end as u32, stored: stored.len() as u32, raw: raw as u32, encoding };
-            pack.end += length;
-            pack.objects += objects.len();
-            pack.frames.push(FrameTable { frame, objects: objects.clone() });
-            (number, pack.file.clone(), frame)
-        };
-        self.store.disk.write_all(&file, u64::from(frame.offset), stored)?;
-        let mut start = 0;
-        for (key, len) in objects {
-            let place = Place { pack: number, frame, start, len };
-            self.stored_at(&key, place);
-            start += len;
-        }
+        let frame = Frame { offset: 0, stored: stored.len() as u32, raw: raw as u32, encoding };
+        let room = self.room(encoding, vec![FrameTable { frame, objects }])?;
+        self.store.disk.write_all(&room.file, u64::from(room.frames[0].frame.offset), stored)?;
+        self.filled(room);
         Ok(())
+    }
+
+    /// Appends blocks that lie one after the other in `from`, from `offset`: where the file
+    /// system shares blocks between files, they are shared. That they are what their keys
+    /// say was seen in `from`, which nobody writes to.
+    pub(super) fn append_shared(&self, from: &File, offset: u64, blocks: &[(Key, u32)]) -> Result<()> {
+        let encoding = Encoding::Aligned;
+        let frames = blocks.chunks(FRAME / BLOCK).map(|blocks| {
+            let length = blocks.iter().map(|(_, len)| len).sum();
+            let frame = Frame { offset: 0, stored: length, raw: length, encoding };
+            FrameTable { frame, objects: blocks.to_vec() }
+        });
+        let room = self.room(encoding, frames.collect())?;
+        let length = blocks.iter().map(|(_, len)| u64::from(*len)).sum();
+        let start = u64::from(room.frames[0].frame.offset);
+        self.store.disk.copy_all(from, offset, &room.file, start, length)?;
+        self.filled(room);
+        Ok(())
+    }
+
+    /// Takes the place for frames of one encoding, and tells each its offset.
+    fn room(&self, encoding: Encoding, mut frames: Vec<FrameTable>) -> Result<Room> {
+        let mut state = lock(&self.state);
+        if let Some(e) = &state.failed {
+            return Err(e.clone());
+        }
+        let length = frames.iter().map(|table| u64::from(table.frame.stored)).sum();
+        if state.unlooked < length {
+            self.look_at_space(length)?;
+            state.unlooked = length.max(LOOK);
+        }
+        state.unlooked -= length;
+        let start = |pack: &OpenPack| match encoding {
+            Encoding::Aligned => pack.end.next_multiple_of(ALIGN),
+            Encoding::Raw | Encoding::Zstd => pack.end,
+        };
+        let is_full = |pack: &OpenPack| start(pack) + length > PACK || pack.objects > PACK_OBJECTS;
+        if state.packs.last().is_none_or(is_full) {
+            let pack = self.new_pack()?;
+            state.packs.push(pack);
+        }
+        let number = (state.packs.len() - 1) as u32;
+        let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
+        pack.end = start(pack);
+        for table in &mut frames {
+            table.frame.offset = pack.end as u32;
+            pack.end += u64::from(table.frame.stored);
+            pack.objects += table.objects.len();
+        }
+        pack.frames.extend_from_slice(&frames);
+        Ok(Room { pack: number, file: pack.file.clone(), frames })
+    }
+
+    /// Notes where the objects of frames lie, which were written.
+    fn filled(&self, room: Room) {
+        for FrameTable { frame, objects } in room.frames {
+            let mut start = 0;
+            for (key, len) in objects {
+                self.stored_at(&key, Place { pack: room.pack, frame, start, len });
+                start += len;
+            }
+        }
     }
 
     /// Refuses to write `length` bytes, and what is not looked at after them, when too

@@ -213,15 +213,7 @@ impl<'a> Lane<'a> {
     ) -> Result<(Key, usize)> {
         let writer = self.writer;
         let room = self.gather().buffer(class).room(len);
-        let mut n = 0;
-        while n < len {
-            match file.read_at(&mut room[n..], offset + n as u64) {
-                Ok(0) => break,
-                Ok(more) => n += more,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(Error::io(e, "could not read", path_of(file))),
-            }
-        }
+        let n = read_up_to(file, offset, room)?;
         if n == BLOCK && zeros::is_zero(room) {
             return Ok((zeros::put(self, 0)?, n));
         }
@@ -256,6 +248,20 @@ impl Drop for Lane<'_> {
     fn drop(&mut self) {
         self.writer.lane_ended(self.gather.take().unwrap_or_default());
     }
+}
+
+/// Reads from `offset` until `room` is full or the file ends; returns how much was read.
+pub(super) fn read_up_to(file: &File, offset: u64, room: &mut [u8]) -> Result<usize> {
+    let mut n = 0;
+    while n < room.len() {
+        match file.read_at(&mut room[n..], offset + n as u64) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(Error::io(e, "could not read", path_of(file))),
+        }
+    }
+    Ok(n)
 }
 
 /// The path of an open file, for messages.

@@ -19,6 +19,7 @@ mod pack;
 pub(crate) mod private;
 mod read;
 mod seal;
+mod share;
 pub mod verify;
 mod walk;
 mod write;
@@ -29,6 +30,7 @@ pub use lock::Lock;
 pub(crate) use open::FORMAT;
 pub use pack::PackName;
 pub use read::Viewer;
+pub use share::{Extent, Still};
 pub use write::Writer;
 
 use crate::disk::{Dir, Disk};
@@ -63,6 +65,13 @@ pub trait Source: Sync {
             Ok(())
         })?;
         Ok(out)
+    }
+
+    /// Where the object lies at a place that files can share; none when it does not.
+    /// What is there is not checked.
+    fn extent(&self, key: &Key) -> Option<Extent> {
+        let _ = key;
+        None
     }
 }
 

@@ -76,8 +76,7 @@ pub enum Encoding {
     Raw = 0,
     /// One zstd frame.
     Zstd = 1,
-    /// As they are, at a multiple of 4096: block content that a file can be cloned
-    /// from and to. Nothing writes it yet; readers know it.
+    /// As they are, at a multiple of 4096: blocks of content that files can share.
     Aligned = 2,
 }
 
@@ -249,6 +248,30 @@ pub fn read_frame(file: &File, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
     })
 }
 
+/// Shows `len` bytes from `start` of a frame that is stored as it is.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not there.
+pub fn read_part<T>(
+    file: &File,
+    frame: &Frame,
+    start: usize,
+    len: usize,
+    show: &mut dyn FnMut(&[u8]) -> T,
+) -> Result<T> {
+    if start + len > frame.stored as usize {
+        return Err(Error::corrupt("it lies outside of its frame"));
+    }
+    let mut part = STORED.take();
+    if part.len() < len {
+        part.resize(len, 0);
+    }
+    let offset = u64::from(frame.offset) + start as u64;
+    let read = read_exact(file, offset, &mut part[..len]).map(|()| show(&part[..len]));
+    STORED.set(part);
+    read
+}
+
 /// Reads the stored bytes of one frame.
 pub fn read_stored(file: &File, frame: &Frame) -> Result<Vec<u8>> {
     let mut stored = vec![0; frame.stored as usize];
@@ -278,7 +301,11 @@ fn room<'a>(out: &'a mut Vec<u8>, frame: &Frame) -> Result<&'a mut Vec<u8>> {
 }
 
 fn read_at(file: &File, frame: &Frame, out: &mut [u8]) -> Result<()> {
-    file.read_exact_at(out, u64::from(frame.offset)).map_err(|e| match e.kind() {
+    read_exact(file, u64::from(frame.offset), out)
+}
+
+fn read_exact(file: &File, offset: u64, out: &mut [u8]) -> Result<()> {
+    file.read_exact_at(out, offset).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::corrupt("it is cut off"),
         _ => Error::new(Kind::Corrupt, format!("a frame cannot be read ({})", e.kind())),
     })

@@ -6,9 +6,10 @@
 //! of the object is tried, before it is called missing or damaged.
 
 use super::catalog::{Catalog, DAMAGED};
+use super::frames::{FrameId, Frames};
 use super::index::Place;
-use super::pack::{PackName, read_frame};
-use super::{Source, Store};
+use super::pack::{Encoding, PackName, read_frame, read_part};
+use super::{Extent, Source, Store};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use std::fs::File;
@@ -67,7 +68,7 @@ impl Store {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog);
     }
 
-    fn pack_file(&self, catalog: &Catalog, number: u32) -> Result<(PackName, Arc<File>)> {
+    pub(super) fn pack_file(&self, catalog: &Catalog, number: u32) -> Result<(PackName, Arc<File>)> {
         let pack = &catalog.packs[number as usize];
         let mut open = self.open_packs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = open.iter().rposition(|(name, _)| *name == pack.name) {
@@ -95,14 +96,9 @@ impl Store {
 
     fn view_at(&self, catalog: &Catalog, key: &Key, place: &Place, f: Viewer<'_>) -> Result<()> {
         let (name, file) = self.pack_file(catalog, place.pack)?;
-        let frame = place.frame;
-        let frame = self
-            .frames
-            .get((name.0, frame.offset), frame.raw as usize, |out| read_frame(&file, &frame, out))?;
-        view_in(frame.bytes().map_err(|e| damaged(key, &name.to_string(), &e))?, key, place, f)
-            .unwrap_or_else(|| {
-                Err(damaged(key, &name.to_string(), &Error::corrupt("its bytes are not what was written")))
-            })
+        let id = (name.0, place.frame.offset);
+        view_frame(&self.frames, id, &file, key, place, f)
+            .map_err(|Damage(e)| damaged(key, &name.to_string(), &e))?
     }
 
     /// Whether a whole copy of `key` can be read from another pack than number `pack`.
@@ -135,6 +131,10 @@ impl Store {
 }
 
 impl Source for Store {
+    fn extent(&self, key: &Key) -> Option<Extent> {
+        self.find_extent(key)
+    }
+
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
         let shown = std::cell::Cell::new(false);
         let mut f = |bytes: &[u8]| {
@@ -169,10 +169,29 @@ impl Source for Store {
 /// What is done with an object's bytes while they are there.
 pub type Viewer<'a> = &'a mut dyn FnMut(&[u8]) -> Result<()>;
 
-/// Hands the object at `place` in a decoded frame to `f`; none when it is not the object.
-pub(super) fn view_in(frame: &[u8], key: &Key, place: &Place, f: Viewer<'_>) -> Option<Result<()>> {
-    let bytes = frame.get(place.start as usize..)?.get(..place.len as usize)?;
-    (Key::of(key.kind(), bytes) == *key).then(|| f(bytes))
+/// Why an object could not be read from where it lies.
+pub(super) struct Damage(pub Error);
+
+/// Hands the object at `place` in `file` to `f`, with what `f` says; `id` names its frame.
+pub(super) fn view_frame(
+    frames: &Frames,
+    id: FrameId,
+    file: &File,
+    key: &Key,
+    place: &Place,
+    f: Viewer<'_>,
+) -> Result<Result<()>, Damage> {
+    let (frame, start, len) = (place.frame, place.start as usize, place.len as usize);
+    let show = |bytes: Option<&[u8]>, f: Viewer<'_>| match bytes {
+        Some(bytes) if Key::of(key.kind(), bytes) == *key => Ok(f(bytes)),
+        _ => Err(Damage(Error::corrupt("its bytes are not what was written"))),
+    };
+    // What lies there as it is and is large needs no neighbours.
+    if frame.encoding == Encoding::Aligned {
+        return read_part(file, &frame, start, len, &mut |bytes| show(Some(bytes), f)).map_err(Damage)?;
+    }
+    let frame = frames.get(id, frame.raw as usize, |out| read_frame(file, &frame, out)).map_err(Damage)?;
+    show(frame.bytes().map_err(Damage)?.get(start..).and_then(|rest| rest.get(..len)), f)
 }
 
 pub(super) fn damaged(key: &Key, pack: &str, how: &Error) -> Error {

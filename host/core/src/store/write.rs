@@ -14,9 +14,8 @@ use super::frames::Frames;
 use super::index::Place;
 use super::lane::{Gather, Lane};
 use super::lock::flock;
-use super::pack::read_frame;
-use super::read::{Viewer, damaged, view_in};
-use super::{Source, Store};
+use super::read::{Damage, Viewer, damaged, view_frame};
+use super::{Extent, Source, Store};
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use rustix::fs::FlockOperation;
@@ -192,7 +191,7 @@ impl Writer {
     }
 
     /// Notes a failure: nothing is written after it.
-    pub(super) fn fail(&self, error: Error) -> Error {
+    pub(crate) fn fail(&self, error: Error) -> Error {
         lock(&self.state).failed.get_or_insert_with(|| error.clone());
         error
     }
@@ -226,6 +225,10 @@ impl Drop for Writer {
 }
 
 impl Source for Writer {
+    fn extent(&self, key: &Key) -> Option<Extent> {
+        self.store.find_extent(key)
+    }
+
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
         let known = || lock(self.shard(key)).get(key).copied();
         let mut place = known();
@@ -243,11 +246,7 @@ impl Source for Writer {
         let file = lock(&self.state).packs.get(place.pack as usize).map(|pack| pack.file.clone());
         let Some(file) = file else { return self.store.view(key, f) };
         let id = (u128::from(place.pack).to_le_bytes(), place.frame.offset);
-        let frame = self
-            .frames
-            .get(id, place.frame.raw as usize, |out| read_frame(file.file(), &place.frame, out))?;
-        let what = "being written";
-        view_in(frame.bytes().map_err(|e| damaged(key, what, &e))?, key, &place, f)
-            .unwrap_or_else(|| Err(damaged(key, what, &Error::corrupt("its bytes are not what was written"))))
+        view_frame(&self.frames, id, file.file(), key, &place, f)
+            .map_err(|Damage(e)| damaged(key, "being written", &e))?
     }
 }

@@ -100,6 +100,16 @@ pub fn spread(
     if round.is_empty() { Ok(()) } else { flush(&mut round) }
 }
 
+/// Whether the first block of the content `key` of `size` bytes lies where files can share it.
+pub fn begins_shared(source: &(impl Source + ?Sized), key: &Key, size: u64) -> bool {
+    let mut shared = false;
+    let found = leaves(source, key, size, &(0..1), &mut |leaf| {
+        shared |= leaf.key.is_some_and(|key| source.extent(&key).is_some());
+        Ok(())
+    });
+    found.is_ok() && shared
+}
+
 /// Shows what a leaf stands for, checked.
 ///
 /// # Errors

@@ -13,12 +13,18 @@
 
 mod build;
 mod compare;
+mod file;
 pub(crate) mod holes;
 mod list;
 mod load;
 pub(super) mod zeros;
 
-pub use build::{LARGE, store_bytes, store_file};
+pub use build::store_bytes;
 pub use compare::{EachRange, differing};
+pub use file::{store_file, store_still};
 pub use list::{List, children};
-pub use load::{EachPiece, Leaf, Piece, load, load_range, pieces, read_all, spread, view};
+pub use load::{EachPiece, Leaf, Piece, begins_shared, load, load_range, pieces, read_all, spread, view};
+
+/// Content of more bytes than this is large: all threads together read and write it, and
+/// where file systems share blocks between files, it is shared.
+pub const LARGE: u64 = 8 << 20;

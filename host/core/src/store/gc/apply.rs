@@ -7,9 +7,11 @@ use crate::object::Key;
 use crate::report::Report;
 use crate::store::catalog::DAMAGED;
 use crate::store::lane::FRAME;
-use crate::store::pack::{decode_frame, read_stored};
+use crate::store::pack::{Encoding, FrameTable, decode_frame, read_stored};
+use crate::store::share::Run;
 use crate::store::{Lane, Store, Writer};
 use std::collections::HashSet;
+use std::fs::File;
 use std::sync::Arc;
 
 /// Old packs that are rewritten at once, in bytes: what a rewrite needs in free space.
@@ -179,6 +181,10 @@ fn copy(
                 lost = lost.or_else(|| Some(kept(Error::corrupt(format!("{key} is not what was written")))));
             }
         }
+        if table.frame.encoding == Encoding::Aligned {
+            share(writer, &file, table, &objects.iter().map(|(key, _)| *key).collect())?;
+            continue;
+        }
         if objects.len() == table.objects.len() && raw.len() >= FRAME / 2 {
             // All of it stays: as it is.
             writer
@@ -191,4 +197,17 @@ fn copy(
         }
     }
     Ok(lost)
+}
+
+/// Shares with the new pack those objects of a frame that are `wanted`.
+fn share(writer: &Writer, file: &File, table: &FrameTable, wanted: &HashSet<Key>) -> Result<()> {
+    let mut run = Run::new(writer, file);
+    let mut at = u64::from(table.frame.offset);
+    for (key, len) in &table.objects {
+        if wanted.contains(key) && writer.claim_again(key) {
+            run.add(at, *key, *len)?;
+        }
+        at += u64::from(*len);
+    }
+    run.end()
 }

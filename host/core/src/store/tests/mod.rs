@@ -7,6 +7,7 @@ mod faults;
 mod frozen;
 mod opening;
 mod power;
+mod sharing;
 mod together;
 mod writing;
 

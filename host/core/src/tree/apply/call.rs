@@ -12,7 +12,7 @@ use crate::tree::Directory;
 use crate::tree::compare::Only;
 use crate::tree::plan::Plan;
 use crate::tree::root::Root;
-use crate::tree::select::Times;
+use crate::tree::select::{Strategy, Times};
 use crate::tree::statcache::StatCache;
 use crate::tree::view::read_root;
 
@@ -92,7 +92,11 @@ fn with_request<T>(
         disk: call.store.disk(),
         target: &call.target.name,
         witness: cache.as_ref().filter(|cache| cache.is_of(current)),
-        options: Options { stored_times: dir.options().times == Times::Stored, partial: call.partial },
+        options: Options {
+            stored_times: dir.options().times == Times::Stored,
+            partial: call.partial,
+            copy: dir.options().strategy == Strategy::Copy,
+        },
         cancel: &call.cancel,
         report: &*call.report,
     })

@@ -29,6 +29,8 @@ pub struct Options {
     pub stored_times: bool,
     /// What cannot be done is left out; without this, nothing is begun then.
     pub partial: bool,
+    /// Blocks are written, and never shared with the store.
+    pub copy: bool,
 }
 
 /// What a restore is to do, and with what.

@@ -6,13 +6,17 @@
 //! are the same nothing moved beneath. Whatever else changes each time becomes a hole.
 
 use super::node::Fresh;
+use super::scan::is_large;
 use super::special::{fresh, special};
 use super::{Capture, Worker};
-use crate::error::{Kind, Result};
-use crate::store::content::store_file;
+use crate::error::{Error, Kind, Result, show, show_bytes};
+use crate::object::Key;
+use crate::store::Still;
+use crate::store::content::{store_file, store_still};
 use crate::tree::node::Node;
 use crate::tree::root::Why;
 use crate::tree::scan::{Place, Stat};
+use crate::tree::select::Strategy;
 use crate::tree::statcache::identity;
 use crate::tree::xattr;
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -107,13 +111,23 @@ impl<'a> Capture<'a> {
         };
         let sparse = before.allocated < before.size && has_hole(&file, before.size);
         let xattrs = xattr::of_open(&file);
-        let mut read = || store_file(worker.lane(), &file, before.size, sparse, &self.call.cancel);
-        let tried = read().and_then(|(content, len)| {
-            let after = Stat::of_open(&file);
+        let mut read = || {
+            let still = self.still(place, name, &file, &before)?;
+            // A still is what it is: what happens to the file while it is read is no matter.
+            let looked = still.as_ref().map(|_| Stat::of_open(&file));
+            let (lane, cancel) = (worker.lane(), &self.call.cancel);
+            let (content, len) = match &still {
+                Some(still) => store_still(lane, still, before.size, sparse, cancel)?,
+                None => store_file(lane, &file, before.size, sparse, cancel)?,
+            };
+            Ok((content, len, looked.unwrap_or_else(|| Stat::of_open(&file))))
+        };
+        let tried = read().and_then(|(content, len, after)| -> Result<Option<Key>> {
             let same = after.is_ok_and(|after| identity(&after) == identity(&before));
             let grew = after.is_ok_and(|after| after.size >= before.size && after.nlink > 0);
             let whole = len == before.size;
-            Ok(match whole && (same || (grew && read()? == (content, len))) {
+            let again = |(again, again_len, _)| (again, again_len) == (content, len);
+            Ok(match whole && (same || (grew && read().map(again)?)) {
                 true => Some(content),
                 false => None,
             })
@@ -133,6 +147,24 @@ impl<'a> Capture<'a> {
                 Ok(Try::Hole)
             }
         }
+    }
+
+    /// A still of a large file, where its blocks are to be shared and can be.
+    fn still(&self, place: &Place, name: &CStr, file: &File, stat: &Stat) -> Result<Option<Still>> {
+        let strategy = self.walk.directory.options().strategy;
+        if strategy == Strategy::Copy || !is_large(stat) {
+            return Ok(None);
+        }
+        let still = self.writer.still_of(file)?;
+        if still.is_none() && strategy == Strategy::Reflink {
+            let shown = show_bytes(&place.dir.path_of(name.to_bytes()));
+            let store = show(self.writer.store().path());
+            let text = format!("{shown} cannot share its blocks with the store at {store}");
+            return Err(self.writer.fail(Error::new(Kind::Invalid, text).hint(
+                "that takes one xfs or btrfs file system for both; `strategy = \"auto\"` copies where it cannot be",
+            )));
+        }
+        Ok(still)
     }
 
     fn failed(&self, place: &Place, name: &CStr, error: Errno, doing: &str) -> Result<Try> {

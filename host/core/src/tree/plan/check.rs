@@ -3,6 +3,8 @@
 
 use super::Plan;
 use crate::error::{Error, Kind, Result, show};
+use crate::object::Key;
+use crate::store::content::{self, LARGE};
 use crate::tree::apply::{
     Action, Look, Place, Places, Refusal, Request, Rights, action, removes, removes_dir, split,
 };
@@ -25,6 +27,8 @@ pub(super) struct Check<'a> {
     dirs: HashMap<Vec<u8>, Option<Refusal>>,
     /// Bytes needed, for each file system: where it was seen.
     needed: HashMap<u64, (u64, Arc<Place<'a>>)>,
+    /// The device of the store.
+    store: u64,
     request: &'a Request<'a>,
 }
 
@@ -35,6 +39,7 @@ impl<'a> Check<'a> {
             rights: Rights::of_process(),
             dirs: HashMap::new(),
             needed: HashMap::new(),
+            store: request.store.stat_self()?.st_dev,
             request,
         })
     }
@@ -194,12 +199,22 @@ impl<'a> Check<'a> {
     }
 
     fn room(&mut self, change: &Change, action: Action, place: &Arc<Place<'a>>) {
-        if let (Action::Put, Some(Node::File { size, sparse: false, .. })) =
+        if let (Action::Put, Some(Node::File { content, size, sparse: false })) =
             (action, change.after.as_ref().map(|entry| &entry.node))
+            && !self.is_shared(content, *size, place)
         {
             let needed = self.needed.entry(place.stat.dev).or_insert_with(|| (0, place.clone()));
             needed.0 = needed.0.saturating_add(*size);
         }
+    }
+
+    /// Whether the content of a file in `place` shares its blocks with the store, and so needs
+    /// no room. That it begins so is enough to go by: what else it needs is seen when it is made.
+    fn is_shared(&self, content: &Key, size: u64, place: &Place<'_>) -> bool {
+        size > LARGE
+            && !self.request.options.copy
+            && place.stat.dev == self.store
+            && content::begins_shared(self.request.source, content, size)
     }
 
     /// Whether any content is not in place already.

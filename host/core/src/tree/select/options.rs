@@ -46,15 +46,14 @@ pub struct Options {
 /// How content gets into the store and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// The cheapest that the file systems allow.
+    /// Blocks of large files are shared with them where the file system does that, all
+    /// else is copied.
     #[default]
     Auto,
-    /// Bytes are copied.
+    /// Everything is copied.
     Copy,
-    /// Blocks are shared with the file.
+    /// Blocks of large files are shared with them: where that cannot be, nothing is captured.
     Reflink,
-    /// The file system makes the snapshot.
-    Subvolume,
 }
 
 /// What a regular file gets whose bytes a restore writes; all else keeps stored times.
@@ -93,7 +92,7 @@ impl Options {
     /// - `regenerable`: rules, one a line (see [`Rule`]);
     /// - `max-files-per-dir`: a number, 0 for no limit;
     /// - `git`, `cross-mounts`: `true` or `false`;
-    /// - `strategy`: `auto`, `copy`, `reflink` or `subvolume`;
+    /// - `strategy`: `auto`, `copy` or `reflink`;
     /// - `times`: `now` or `stored`.
     ///
     /// # Errors
@@ -129,8 +128,7 @@ impl Options {
                         "auto" => Strategy::Auto,
                         "copy" => Strategy::Copy,
                         "reflink" => Strategy::Reflink,
-                        "subvolume" => Strategy::Subvolume,
-                        _ => return Err(wrong(key, value, "auto, copy, reflink or subvolume")),
+                        _ => return Err(wrong(key, value, "auto, copy or reflink")),
                     }
                 }
                 "times" => {
@@ -229,7 +227,7 @@ mod tests {
         for (key, value, says) in [
             ("colour", "red", "no option `colour`"),
             ("git", "yes", "`git` is true or false, not `yes`"),
-            ("strategy", "magic", "`strategy` is auto, copy, reflink or subvolume"),
+            ("strategy", "magic", "`strategy` is auto, copy or reflink, not `magic`"),
             ("times", "", "`times` is now or stored"),
             ("max-files-per-dir", "many", "`max-files-per-dir` is a number"),
             ("paths", "/etc", "is absolute"),

@@ -58,8 +58,17 @@ impl World {
         Self::at(&std::env::temp_dir(), &std::env::temp_dir(), name)
     }
 
+    /// One whose store lies behind `disk`.
+    pub fn with(disk: Disk, name: &str) -> Self {
+        Self::make(&std::env::temp_dir(), &std::env::temp_dir(), disk, name)
+    }
+
     /// One with the project and the store in different places.
     pub fn at(tree: &Path, store: &Path, name: &str) -> Self {
+        Self::make(tree, store, Disk::default().with_sync(false), name)
+    }
+
+    fn make(tree: &Path, store: &Path, disk: Disk, name: &str) -> Self {
         let name = format!("snapback-restore-{}-{name}", std::process::id());
         let base = tree.join(&name);
         open_up(&base);
@@ -68,7 +77,7 @@ impl World {
         std::fs::create_dir(base.join("tree")).unwrap();
         let store = if tree == store { base.join("store") } else { store.join(name + "-store") };
         let _ = std::fs::remove_dir_all(&store);
-        let store = Store::create(&store, Disk::default().with_sync(false)).unwrap();
+        let store = Store::create(&store, disk).unwrap();
         Self {
             directory: Dir::open(&base.join("tree")).unwrap(),
             tree: base.join("tree"),

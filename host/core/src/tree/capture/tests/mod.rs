@@ -6,6 +6,7 @@ mod kinds;
 mod model;
 mod races;
 mod selection;
+mod sharing;
 mod unchanged;
 
 use super::{Counts, capture_counted};
@@ -66,9 +67,13 @@ impl Report for Told {
 
 impl World {
     pub fn new() -> Self {
+        Self::with(Disk::default())
+    }
+
+    pub fn with(disk: Disk) -> Self {
         let temp = TempDir::new();
         std::fs::create_dir(temp.path().join("p")).unwrap();
-        let store = Store::create(&temp.path().join("store"), Disk::default()).unwrap();
+        let store = Store::create(&temp.path().join("store"), disk).unwrap();
         let cancel = Cancel::default();
         Self { temp, store, options: Vec::new(), previous: None, cover: Vec::new(), cancel }
     }
