@@ -4,7 +4,7 @@ Each as its manual shows it. None of these compares a stored snapshot with a tre
 most have no `diff`.
 """
 
-from measure import Job, shell
+from measure import Job
 from peers import Peer
 
 
@@ -27,8 +27,7 @@ class Restic(Peer):
         return self.job("backup", ".")
 
     def undo(self):
-        # It stores absolute paths.
-        return self.job("restore", "latest", "--target", "/", "--include", self.tree)
+        return self.job("restore", "latest", "--target", self.tree)
 
 
 class Borg(Peer):
@@ -76,25 +75,4 @@ class Rsync(Peer):
         return Job(["rsync", "-ani", "--delete", f"{self.place(self.number)}/", self.tree])
 
 
-class Rustic(Peer):
-    """restic's format, written anew."""
-
-    name = "rustic"
-    needs = ("rustic",)
-    version = ("rustic", "--version")
-
-    def script(self, words):
-        place = f"-r {self.store}/repository --password measured --cache-dir {self.store}/cache"
-        return shell(f"rustic --log-level error --no-progress {place} {words}", directory=self.project)
-
-    def begin(self):
-        return [self.script("init")]
-
-    def snapshot(self):
-        return self.script("backup tree")
-
-    def undo(self):
-        return self.script(f"restore --delete latest:tree {self.tree}")
-
-
-MORE = [Restic, Borg, Rsync, Rustic]
+MORE = [Restic, Borg, Rsync]

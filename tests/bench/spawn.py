@@ -32,6 +32,7 @@ def start(request):
         os.close(stdout)
         stdin = following
     os.close(errors)
+    os.chdir("/")  # so that a file system that was measured can be unmounted
     return children
 
 

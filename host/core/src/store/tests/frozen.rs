@@ -221,3 +221,49 @@ fn make_the_second_root() {
     let to = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/frozen/root-2");
     std::fs::write(to, second_root().encode()).unwrap();
 }
+
+const SHARED_PACK: &[u8] = include_bytes!("frozen/shared/pack");
+const SHARED_NAME: &str = include_str!("frozen/shared/name");
+const SHARED_KEY: &str = include_str!("frozen/shared/key");
+
+#[test]
+fn blocks_that_files_share_stay_readable() {
+    let scratch = Scratch::new("frozen-shared");
+    std::fs::create_dir_all(scratch.0.join("store/packs")).unwrap();
+    std::fs::write(scratch.0.join("store/format"), FILES[0].1).unwrap();
+    std::fs::write(scratch.0.join("store/packs").join(SHARED_NAME.trim()), SHARED_PACK).unwrap();
+    let store = scratch.reopen();
+    let key = Key::parse(SHARED_KEY.trim()).unwrap();
+    assert_eq!(read_all(&*store, &key, text().len() as u64, 1 << 20).unwrap(), text());
+    let text = text();
+    let blocks = text.chunks(BLOCK).map(|block| store.extent(&Key::of(ObjectKind::Blob, block)));
+    assert_eq!(
+        blocks.map(|extent| extent.map(|e| e.offset)).collect::<Vec<_>>(),
+        [Some(65_536), Some(131_072), Some(196_608), None]
+    );
+}
+
+/// Makes the sample: `cargo test -p snapback-core make_the_shared_sample -- --ignored`.
+#[test]
+#[ignore = "makes the files that the test above reads"]
+fn make_the_shared_sample() {
+    let scratch = Scratch::new("frozen-shared-make");
+    let disk = Disk::default().with_sync(false).with_copies_as_clones();
+    let store = Store::create(&scratch.0.join("store"), disk).unwrap();
+    let path = scratch.0.join("text");
+    std::fs::write(&path, text()).unwrap();
+    let writer = store.writer().unwrap();
+    let still = writer.still_of(&File::open(path).unwrap()).unwrap().unwrap();
+    let size = text().len() as u64;
+    let mut lane = writer.lane();
+    let (key, _) =
+        crate::store::content::store_still(&mut lane, &still, size, false, &Cancel::default()).unwrap();
+    lane.flush().unwrap();
+    writer.seal().unwrap();
+    let to = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/frozen/shared");
+    let pack = scratch.names("packs").pop_first().unwrap();
+    let keep = |name: &str, bytes: &[u8]| std::fs::write(to.join(name), bytes).unwrap();
+    keep("pack", &std::fs::read(scratch.0.join("store/packs").join(&pack)).unwrap());
+    keep("name", format!("{pack}\n").as_bytes());
+    keep("key", format!("{key}\n").as_bytes());
+}
