@@ -59,7 +59,8 @@ impl Writer {
         raw: usize,
         objects: Vec<(Key, u32)>,
     ) -> Result<()> {
-        let room = self.room(encoding, vec![(stored.len() as u32, raw as u32, objects)])?;
+        let frame = Frame { offset: 0, stored: stored.len() as u32, raw: raw as u32, encoding };
+        let room = self.room(encoding, vec![FrameTable { frame, objects }])?;
         self.store.disk.write_all(&room.file, u64::from(room.frames[0].frame.offset), stored)?;
         self.filled(room);
         Ok(())
@@ -69,11 +70,13 @@ impl Writer {
     /// system shares blocks between files, they are shared. That they are what their keys
     /// say was seen in `from`, which nobody writes to.
     pub(super) fn append_shared(&self, from: &File, offset: u64, blocks: &[(Key, u32)]) -> Result<()> {
-        let frame = |blocks: &[(Key, u32)]| {
+        let encoding = Encoding::Aligned;
+        let frames = blocks.chunks(FRAME / BLOCK).map(|blocks| {
             let length = blocks.iter().map(|(_, len)| len).sum();
-            (length, length, blocks.to_vec())
-        };
-        let room = self.room(Encoding::Aligned, blocks.chunks(FRAME / BLOCK).map(frame).collect())?;
+            let frame = Frame { offset: 0, stored: length, raw: length, encoding };
+            FrameTable { frame, objects: blocks.to_vec() }
+        });
+        let room = self.room(encoding, frames.collect())?;
         let length = blocks.iter().map(|(_, len)| u64::from(*len)).sum();
         let start = u64::from(room.frames[0].frame.offset);
         self.store.disk.copy_all(from, offset, &room.file, start, length)?;
@@ -81,13 +84,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes the place for frames: of each its stored length, its length, its objects.
-    fn room(&self, encoding: Encoding, frames: Vec<(u32, u32, Vec<(Key, u32)>)>) -> Result<Room> {
+    /// Takes the place for frames of one encoding, and tells each its offset.
+    fn room(&self, encoding: Encoding, mut frames: Vec<FrameTable>) -> Result<Room> {
         let mut state = lock(&self.state);
         if let Some(e) = &state.failed {
             return Err(e.clone());
         }
-        let length = frames.iter().map(|(stored, ..)| u64::from(*stored)).sum();
+        let length = frames.iter().map(|table| u64::from(table.frame.stored)).sum();
         if state.unlooked < length {
             self.look_at_space(length)?;
             state.unlooked = length.max(LOOK);
@@ -105,14 +108,13 @@ impl Writer {
         let number = (state.packs.len() - 1) as u32;
         let Some(pack) = state.packs.last_mut() else { unreachable!("one was made") };
         pack.end = start(pack);
-        let first = pack.frames.len();
-        for (stored, raw, objects) in frames {
-            let frame = Frame { offset: pack.end as u32, stored, raw, encoding };
-            pack.end += u64::from(stored);
-            pack.objects += objects.len();
-            pack.frames.push(FrameTable { frame, objects });
+        for table in &mut frames {
+            table.frame.offset = pack.end as u32;
+            pack.end += u64::from(table.frame.stored);
+            pack.objects += table.objects.len();
         }
-        Ok(Room { pack: number, file: pack.file.clone(), frames: pack.frames[first..].to_vec() })
+        pack.frames.extend_from_slice(&frames);
+        Ok(Room { pack: number, file: pack.file.clone(), frames })
     }
 
     /// Notes where the objects of frames lie, which were written.
