@@ -5,7 +5,7 @@ pub mod capture;
 pub mod compare;
 mod directory;
 pub mod git;
-mod ignore;
+pub(crate) mod ignore;
 mod left_out;
 mod measure;
 pub mod node;
