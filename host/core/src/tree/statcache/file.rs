@@ -49,6 +49,10 @@ impl Trust {
 }
 
 impl StatCache {
+    /// Bytes before the first record.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) const HEADER: usize = HEADER;
+
     /// The cache of `target` and `setting` in the store at `store`; `None` when there
     /// is none that is whole.
     pub fn load(store: &Path, target: &str, setting: &str) -> Option<Self> {
@@ -56,7 +60,8 @@ impl StatCache {
         Self::read(std::fs::read(path).ok()?)
     }
 
-    pub(super) fn read(bytes: Vec<u8>) -> Option<Self> {
+    /// The cache in `bytes`, if its header is whole.
+    pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
         let mut header = Fields(bytes.get(..HEADER)?);
         if header.take(16)? != MAGIC || header.u32()? != crc32fast::hash(&bytes[20..HEADER]) {
             return None;
