@@ -107,7 +107,7 @@ def room():
 
 
 def machine(bench, load):
-    yield f"{os.cpu_count()} cores, {platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
+    yield f"{os.cpu_count()} cores, {platform.machine()}, Linux {platform.release()}"
     yield f"load {load:.2f} before, {os.getloadavg()[0]:.2f} after"
     yield f"compared on {file_system(bench.work)}, without syncs; synced on {file_system(bench.slow)}"
     yield "; ".join(bench.versions())
@@ -138,13 +138,16 @@ def parse():
 
 
 def document(bench, lines):
-    samples = [{"corpus": c, "operation": o, "who": w, "samples": s} for (c, o, w), s in bench.results.samples.items()]
-    sizes = [{"corpus": c, "what": o, "who": w, "bytes": s} for (c, o, w), s in bench.results.sizes.items()]
+    def listed(table, what, figures):
+        return [dict(zip(("corpus", what, "who"), key)) | {figures: kept} for key, kept in table.items()]
+
+    samples = listed(bench.results.samples, "operation", "samples")
+    sizes = listed(bench.results.sizes, "what", "bytes")
     asked = [target._asdict() | {"verdict": target.verdict()} for target in targets(bench.results)]
     return {"machine": lines, "facts": bench.results.facts, "samples": samples, "sizes": sizes, "targets": asked}
 
 
-def measure(bench, name, options):
+def report(bench, name, options):
     """Measures one corpus, and prints what was measured even if that is not all."""
     try:
         bench.measure(name, options.rounds, options.quick)
@@ -162,7 +165,7 @@ def main():
         bench = Bench(options, pathlib.Path(work), slow)
         try:
             for name in options.names:
-                measure(bench, name, options)
+                report(bench, name, options)
         except KeyboardInterrupt:
             bench.skip("the rest", "interrupted")
         bench.runner.close()

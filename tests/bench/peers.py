@@ -1,8 +1,9 @@
 """What is measured, each as its users use it: snapback and what they would take instead.
 
 A peer gives jobs: `take` makes a snapshot, `undo` puts the tree back as the last one has
-it, `diff` names what changed since, `patch` shows that as a patch. Its stores are its own; nothing of a peer is measured
-but its jobs. No peer syncs, and snapback does not either where it is compared.
+it, `diff` names what changed since, `patch` shows that as a patch. Its stores are its own;
+nothing of a peer is measured but its jobs. No peer syncs, and snapback does not either
+where it is compared.
 """
 
 import pathlib

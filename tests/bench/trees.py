@@ -7,7 +7,6 @@ by records that none of the peers took part in.
 """
 
 import json
-import shutil
 import subprocess
 
 import change

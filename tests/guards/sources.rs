@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
 /// Where our own sources lie.
-const ROOMS: [&str; 5] = ["host", "plugins", "sdk", "tests", "wit"];
+const ROOMS: [&str; 6] = ["fuzz", "host", "plugins", "sdk", "tests", "wit"];
 
 /// Where code that the compiler cannot check may stand: where a compiled component is
 /// opened, a file is mapped, and where guests meet the border.

@@ -9,6 +9,9 @@
 pub mod backend;
 pub mod disk;
 pub mod error;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 pub mod history;
 pub mod object;
 pub mod project;

@@ -12,6 +12,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Result};
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
+use crate::store::pack::decompress;
 use crate::tree::node::{Entry, encode_tree};
 use std::collections::HashMap;
 use std::path::Path;
@@ -62,15 +63,19 @@ impl Changes {
     /// What the run of snapshot `id` changed, when that was recorded and is whole.
     pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
         let what = "the changes of a run";
-        let bytes = read(&snapshots.join(id.as_str()), FILE, what, MOST_BYTES as u64).ok()?;
+        Self::open(&read(&snapshots.join(id.as_str()), FILE, what, MOST_BYTES as u64).ok()?)
+    }
+
+    /// What is in the bytes of such a file, when they are whole.
+    pub(crate) fn open(bytes: &[u8]) -> Option<Self> {
         let (hash, packed) = bytes.split_at_checked(32)?;
         if Key::of(ObjectKind::Opaque, packed).hash() != hash {
             return None;
         }
-        Self::decode(&zstd::bulk::decompress(packed, MOST_BYTES).ok()?).ok()
+        Self::decode(&decompress(packed, MOST_BYTES)?).ok()
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         let mut targets: Vec<_> = self.0.iter().collect();
         targets.sort_by_key(|(name, _)| *name);
@@ -89,21 +94,32 @@ impl Changes {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
         let mut r = Reader::new(bytes, "the changes of a run");
         if r.u8()? != VERSION {
             return Err(r.damaged("an unknown version"));
         }
         let mut all = Self::default();
+        let mut last_name = None;
         for _ in 0..r.uint()? {
-            let name = String::from_utf8_lossy(r.bytes()?).into_owned();
-            let paths = all.0.entry(name).or_default();
+            let name = r.text()?.to_owned();
+            let mut paths = HashMap::new();
+            let mut last = None;
             for _ in 0..r.uint()? {
-                let path = r.bytes()?.to_vec();
-                let there = r.u8()? != 0;
+                let path = r.bytes()?;
+                let there = r.u8()?;
                 let digest: [u8; 8] = r.take(8)?.try_into().expect("eight bytes were taken");
-                paths.insert(path, there.then_some(digest));
+                if last.is_some_and(|last| last >= path) || there > 1 || (there == 0 && digest != [0; 8]) {
+                    return Err(r.damaged("a path that is not in its one form"));
+                }
+                last = Some(path);
+                paths.insert(path.to_vec(), (there == 1).then_some(digest));
             }
+            if last_name.as_ref().is_some_and(|last| *last >= name) {
+                return Err(r.damaged("targets out of order"));
+            }
+            last_name = Some(name.clone());
+            all.0.insert(name, paths);
         }
         r.end()?;
         Ok(all)

@@ -7,7 +7,7 @@ pub mod changes;
 pub mod clock;
 pub mod id;
 pub mod journal;
-mod sealed;
+pub(crate) mod sealed;
 pub mod snapshot;
 pub mod timeline;
 

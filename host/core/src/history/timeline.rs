@@ -23,6 +23,9 @@ const FILE: &str = "timeline";
 /// Retention keeps it far below this many bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// Far more steps than anybody takes: a line of a higher number is damaged.
+const MOST_STEPS: u64 = 1 << 48;
+
 /// One line.
 #[derive(Serialize, Deserialize)]
 struct Line {
@@ -238,6 +241,11 @@ impl Timeline {
     /// # Errors
     /// When the disk refuses; the old one then stays.
     pub fn prune(&self, disk: &Disk, store: &Dir, exists: impl Fn(&Id) -> bool) -> Result<()> {
+        disk.write_sealed(store, FILE.as_bytes(), &self.lines(exists), 0o600)
+    }
+
+    /// The lines that say the same with only the steps whose snapshots `exists`.
+    pub(crate) fn lines(&self, exists: impl Fn(&Id) -> bool) -> Vec<u8> {
         let kept = |step: &&Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
         let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
@@ -249,9 +257,7 @@ impl Timeline {
             Record::Undid { before: step.before.clone(), saved }
         }));
         let first = (self.number + 1).saturating_sub(records.len() as u64);
-        let text: Vec<u8> =
-            (first..).zip(&records).flat_map(|(number, record)| encode(number, record)).collect();
-        disk.write_sealed(store, FILE.as_bytes(), &text, 0o600)
+        (first..).zip(&records).flat_map(|(number, record)| encode(number, record)).collect()
     }
 
     /// The snapshots that the next undo and the next redo need.
@@ -278,7 +284,7 @@ fn decode(line: &[u8]) -> Option<Line> {
     if check(json).as_bytes() != sum {
         return None;
     }
-    serde_json::from_slice(json).ok()
+    serde_json::from_slice(json).ok().filter(|line: &Line| line.number <= MOST_STEPS)
 }
 
 /// The first 16 hex digits of the SHA-256.

@@ -50,6 +50,24 @@ impl Put for Vec<u8> {
     }
 }
 
+/// The bytes that lower-case hexadecimal digits spell, which must be all of `text`.
+pub fn from_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_chunks::<2>();
+    let mut out = [0; N];
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    for (byte, [high, low]) in out.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(out)
+}
+
 /// Takes stored forms from a slice.
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -127,6 +145,11 @@ impl<'a> Reader<'a> {
         let len = self.uint()?;
         let len = usize::try_from(len).map_err(|_| self.damaged("a length is too large"))?;
         self.take(len)
+    }
+
+    /// A byte string that is UTF-8.
+    pub fn text(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| self.damaged("text that is not UTF-8"))
     }
 
     /// A key.

@@ -1,5 +1,6 @@
 //! The name of an object.
 
+use super::codec::from_hex;
 use crate::error::{Error, Kind, Result};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -104,13 +105,7 @@ impl Key {
         let (word, hex) = text.split_once(':').ok_or_else(wrong)?;
         let kind =
             (1..=6).filter_map(ObjectKind::from_number).find(|k| k.word() == word).ok_or_else(wrong)?;
-        if hex.len() != 64 || !hex.is_ascii() {
-            return Err(wrong());
-        }
-        let mut hash = [0; 32];
-        for (i, byte) in hash.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).map_err(|_| wrong())?;
-        }
+        let hash = from_hex(hex.as_bytes()).ok_or_else(wrong)?;
         Ok(Self { kind, hash })
     }
 }
@@ -178,6 +173,12 @@ mod tests {
     fn what_is_no_key_is_refused() {
         for text in ["", "blob:", "blob:zz", "blob", "pie:00", "blob:é"] {
             assert!(Key::parse(text).is_err(), "{text}");
+        }
+        // One key has one form.
+        let hex = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+        assert!(Key::parse(&format!("blob:{hex}")).is_ok());
+        for hex in [hex.to_uppercase(), hex.replacen("58", "+5", 1), format!("{hex}0"), hex[1..].to_owned()] {
+            assert!(Key::parse(&format!("blob:{hex}")).is_err(), "{hex}");
         }
         assert_eq!(Key::from_bytes(&[9; 33]), None);
     }

@@ -82,7 +82,7 @@ impl Session {
                 targets: plan.targets,
                 only: plan.only,
                 record: plan.record,
-                number: self.timeline()?.number.saturating_add(1),
+                number: self.timeline()?.number + 1,
             };
             journal.begin(&env.disk, &self.dir)?;
             not_restored.extend(self.put_back(&journal, &plan.to, &saved, partial)?);

@@ -78,7 +78,11 @@ impl Index {
         if dir.stat(FILE)?.is_none() {
             return Ok(None);
         }
-        let file = dir.open_file(FILE)?;
+        Self::read(dir.open_file(FILE)?).map(Some)
+    }
+
+    /// Reads all but the pages of `file`.
+    pub(crate) fn read(file: File) -> Result<Self> {
         let unreadable = |_| damaged("it cannot be read");
         let size = file.metadata().map_err(unreadable)?.len();
         let mut trailer = [0; TRAILER];
@@ -110,7 +114,7 @@ impl Index {
         }
         r.end()?;
         let pages = fences.iter().map(|_| OnceLock::new()).collect();
-        Ok(Some(Self { file, packs, fences, pages, entries }))
+        Ok(Self { file, packs, fences, pages, entries })
     }
 
     /// The packs that it covers; a place's `pack` is a position in this list.
@@ -143,7 +147,7 @@ impl Index {
                 }
             }
             for entry in (low..count).map(|i| entry_of(page, i)) {
-                let (k, place) = decode(entry)?;
+                let (k, place) = self.decode(entry)?;
                 if k != *key || found(place) {
                     return Ok(());
                 }
@@ -159,11 +163,28 @@ impl Index {
             // Not kept: a pass over all would fill the memory.
             let page = self.read_page(number)?;
             for i in 0..count_of(&page) {
-                let (key, place) = decode(entry_of(&page, i))?;
+                let (key, place) = self.decode(entry_of(&page, i))?;
                 each(key, place)?;
             }
         }
         Ok(())
+    }
+
+    /// What an entry says, which must be true of some object in one of the packs.
+    fn decode(&self, entry: &[u8]) -> Result<(Key, Place)> {
+        let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
+        let kind =
+            ObjectKind::from_number(entry[32]).ok_or_else(|| damaged("an object of an unknown kind"))?;
+        let encoding = Encoding::from_number(entry[45]).ok_or_else(|| damaged("an unknown encoding"))?;
+        let key = Key::from_parts(kind, entry[..32].try_into().expect("32 bytes"));
+        let frame = Frame { offset: word(37), stored: word(41), raw: word(46), encoding };
+        let place = Place { pack: word(33), frame, start: word(50), len: word(54) };
+        let pack = self.packs.get(place.pack as usize);
+        let inside = u64::from(place.start) + u64::from(place.len) <= u64::from(frame.raw);
+        if !inside || !pack.is_some_and(|(_, size)| frame.can_be(*size)) {
+            return Err(damaged("a place that cannot be"));
+        }
+        Ok((key, place))
     }
 
     fn page(&self, number: usize) -> Result<&[u8]> {
@@ -196,19 +217,8 @@ fn entry_of(page: &[u8], i: usize) -> &[u8] {
     &page[2 + i * ENTRY..2 + (i + 1) * ENTRY]
 }
 
-fn decode(entry: &[u8]) -> Result<(Key, Place)> {
-    let word = |at: usize| u32::from_le_bytes(entry[at..at + 4].try_into().expect("four bytes"));
-    let kind = ObjectKind::from_number(entry[32]).ok_or_else(|| damaged("an object of an unknown kind"))?;
-    let encoding = Encoding::from_number(entry[45]).ok_or_else(|| damaged("an unknown encoding"))?;
-    let key = Key::from_parts(kind, entry[..32].try_into().expect("32 bytes"));
-    let frame = Frame { offset: word(37), stored: word(41), raw: word(46), encoding };
-    if !frame.is_possible() {
-        return Err(damaged("a frame that cannot be"));
-    }
-    Ok((key, Place { pack: word(33), frame, start: word(50), len: word(54) }))
-}
-
-fn put(out: &mut Vec<u8>, key: &Key, place: &Place) {
+/// Writes one entry of a page.
+pub(crate) fn put(out: &mut Vec<u8>, key: &Key, place: &Place) {
     out.extend_from_slice(key.hash());
     out.push(key.kind() as u8);
     out.extend_from_slice(&place.pack.to_le_bytes());

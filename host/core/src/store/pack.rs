@@ -10,7 +10,7 @@
 //! refused as damaged: table bytes may come from a stranger.
 
 use crate::error::{Error, Kind, Result};
-use crate::object::codec::{Put, Reader};
+use crate::object::codec::{Put, Reader, from_hex};
 use crate::object::{Key, ObjectKind};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -40,19 +40,7 @@ pub struct PackName(pub [u8; 16]);
 impl PackName {
     /// The name that a file's name spells; none when it is not a pack's.
     pub fn parse(name: &[u8]) -> Option<Self> {
-        let mut out = [0; 16];
-        if name.len() != 32 {
-            return None;
-        }
-        for (byte, pair) in out.iter_mut().zip(name.chunks(2)) {
-            let digit = |c: u8| match c {
-                b'0'..=b'9' => Some(c - b'0'),
-                b'a'..=b'f' => Some(c - b'a' + 10),
-                _ => None,
-            };
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Some(Self(out))
+        from_hex(name).map(Self)
     }
 }
 
@@ -81,10 +69,14 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    pub(super) fn from_number(number: u8) -> Option<Self> {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
         [Self::Raw, Self::Zstd, Self::Aligned].into_iter().find(|e| *e as u8 == number)
     }
 }
+
+/// No byte of a zstd frame stands for more than this many: a block is at most 128 KiB, and
+/// takes at least four bytes.
+pub(crate) const MAX_RATIO: u64 = 32 << 10;
 
 /// Where a frame lies in its pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,15 +92,17 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Whether a writer could have made it: no reader takes memory for one that is not.
-    pub fn is_possible(&self) -> bool {
-        let fits = match self.encoding {
-            Encoding::Raw => self.stored == self.raw,
-            // What does not become shorter is stored as it is.
-            Encoding::Zstd => self.stored > 0 && self.stored <= self.raw,
-            Encoding::Aligned => self.stored == self.raw && self.offset.is_multiple_of(4096),
+    /// Whether there can be such a frame in a pack whose frames end at `end`.
+    pub(super) fn can_be(&self, end: u64) -> bool {
+        let Self { offset, stored, raw, encoding } = *self;
+        let fits = match encoding {
+            Encoding::Raw => stored == raw,
+            Encoding::Zstd => stored > 0 && u64::from(raw) <= u64::from(stored) * MAX_RATIO,
+            Encoding::Aligned => stored == raw && offset % 4096 == 0,
         };
-        fits && self.raw as usize <= 2 * MAX_OBJECT
+        fits && raw as usize <= 2 * MAX_OBJECT
+            && offset as usize >= HEAD.len()
+            && u64::from(offset) + u64::from(stored) <= end
     }
 }
 
@@ -195,7 +189,8 @@ impl Table {
         Self::decode(&bytes, offset).map_err(|e| e.context(format_args!("pack {name}")))
     }
 
-    fn decode(bytes: &[u8], end: u64) -> Result<Self> {
+    /// Reads the bytes of a table whose frames end at `end`.
+    pub(crate) fn decode(bytes: &[u8], end: u64) -> Result<Self> {
         let mut r = Reader::new(bytes, "a pack's table");
         if r.u8()? != VERSION {
             return Err(Error::new(Kind::Incompatible, "it is of a newer version")
@@ -208,11 +203,10 @@ impl Table {
             let (offset, stored, raw) = (r.u32()?, r.u32()?, r.u32()?);
             let encoding = Encoding::from_number(r.u8()?).ok_or_else(|| r.damaged("an unknown encoding"))?;
             let frame = Frame { offset, stored, raw, encoding };
-            let stored_end = u64::from(offset) + u64::from(stored);
-            if !frame.is_possible() || u64::from(offset) < last_end || stored_end > end {
+            if !frame.can_be(end) || u64::from(offset) < last_end {
                 return Err(r.damaged("a frame that cannot be"));
             }
-            last_end = stored_end;
+            last_end = u64::from(offset) + u64::from(stored);
             let mut objects = Vec::new();
             let mut sum = 0u64;
             for _ in 0..r.uint()? {
@@ -289,16 +283,28 @@ pub fn read_stored(file: &File, frame: &Frame) -> Result<Vec<u8>> {
 
 /// Decodes the stored bytes of one frame into `out`, replacing what was there.
 pub fn decode_frame(stored: &[u8], frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
-    room(out, frame)?;
+    let wrong = || Error::corrupt("a frame does not decode");
     if frame.encoding != Encoding::Zstd {
+        out.clear();
         out.extend_from_slice(stored);
-        return Ok(());
+        return if stored.len() == frame.raw as usize { Ok(()) } else { Err(wrong()) };
     }
+    if u64::from(frame.raw) > stored.len() as u64 * MAX_RATIO {
+        return Err(wrong());
+    }
+    room(out, frame)?;
     // The buffer's capacity bounds what is decoded, whatever the bytes say.
     match DECODER.with_borrow_mut(|decoder| decoder.decompress_to_buffer(stored, out)) {
         Ok(n) if n == frame.raw as usize => Ok(()),
-        _ => Err(Error::corrupt("a frame does not decode")),
+        _ => Err(wrong()),
     }
+}
+
+/// What one zstd frame becomes, which must say how much that is: at most `most` bytes.
+pub(crate) fn decompress(packed: &[u8], most: usize) -> Option<Vec<u8>> {
+    let size = zstd::bulk::Decompressor::upper_bound(packed)?;
+    let true_size = size <= most && size as u64 <= packed.len() as u64 * MAX_RATIO;
+    true_size.then(|| zstd::bulk::decompress(packed, size).ok())?
 }
 
 fn room<'a>(out: &'a mut Vec<u8>, frame: &Frame) -> Result<&'a mut Vec<u8>> {

@@ -139,7 +139,7 @@ impl LeftOut {
             return Err(r.damaged("a path that leads out of it"));
         }
         let why = Why::from_number(r.u8()?).ok_or_else(|| r.damaged("an unknown reason"))?;
-        let detail = super::root::text(r)?;
+        let detail = r.text()?.to_owned();
         let files = r.uint()?.checked_sub(1);
         let stamp = match if version == 1 { 0 } else { r.u8()? } {
             0 => None,

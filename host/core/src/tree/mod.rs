@@ -6,7 +6,7 @@ pub mod census;
 pub mod compare;
 mod directory;
 pub mod git;
-mod ignore;
+pub(crate) mod ignore;
 mod left_out;
 mod measure;
 pub mod node;

@@ -186,19 +186,11 @@ pub fn decode_tree(bytes: &[u8]) -> Result<Vec<Entry>> {
 pub(super) fn take_entry(r: &mut Reader<'_>) -> Result<Entry> {
     let tag = r.u8()?;
     let name = r.bytes()?.to_vec();
-    let mode = r.u32()?;
-    if mode > 0o7777 {
-        return Err(r.damaged("a mode of more than 12 bits"));
-    }
-    let (uid, gid) = (r.u32()?, r.u32()?);
+    let (mode, uid, gid) = (r.u32()?, r.u32()?, r.u32()?);
     let mut xattrs: Vec<Xattr> = Vec::new();
     if tag & 0x40 != 0 {
         for _ in 0..r.uint()? {
-            let (name, value) = (r.bytes()?.to_vec(), r.bytes()?.to_vec());
-            if xattrs.last().is_some_and(|last| last.0 >= name) || name.contains(&0) {
-                return Err(r.damaged("attributes out of order"));
-            }
-            xattrs.push((name, value));
+            xattrs.push((r.bytes()?.to_vec(), r.bytes()?.to_vec()));
         }
         if xattrs.is_empty() {
             return Err(r.damaged("an empty list of attributes"));
@@ -210,34 +202,40 @@ pub(super) fn take_entry(r: &mut Reader<'_>) -> Result<Entry> {
     };
     let node = match tag & 0x3f {
         tag @ (1 | 2) => {
-            let size = r.uint()?;
-            let content = r.key()?;
-            if !matches!(content.kind(), ObjectKind::Blob | ObjectKind::List) {
-                return Err(r.damaged("a file whose content is no file's"));
-            }
+            let (size, content) = (r.uint()?, r.key()?);
             Node::File { content, size, sparse: tag == 2 }
         }
-        3 => {
-            let key = r.key()?;
-            if key.kind() != ObjectKind::Tree {
-                return Err(r.damaged("a directory whose content is no directory's"));
-            }
-            Node::Dir(key)
-        }
-        4 => {
-            let to = r.bytes()?;
-            if to.is_empty() || to.contains(&0) {
-                return Err(r.damaged("a link that points nowhere"));
-            }
-            Node::Symlink(to.to_vec())
-        }
+        3 => Node::Dir(r.key()?),
+        4 => Node::Symlink(r.bytes()?.to_vec()),
         5 => Node::Fifo,
         6 => Node::Socket,
         7 => Node::CharDevice(r.u32()?, r.u32()?),
         8 => Node::BlockDevice(r.u32()?, r.u32()?),
         _ => return Err(r.damaged("an entry of an unknown kind")),
     };
-    Ok(Entry { name, mode, uid, gid, xattrs, link, node })
+    let entry = Entry { name, mode, uid, gid, xattrs, link, node };
+    wrong(&entry).map_or(Ok(entry), |how| Err(r.damaged(how)))
+}
+
+/// Why there can be no such entry, whatever its name; none when there can.
+pub(super) fn wrong(entry: &Entry) -> Option<&'static str> {
+    if entry.mode > 0o7777 {
+        return Some("a mode of more than 12 bits");
+    }
+    if !entry.xattrs.is_sorted_by(|a, b| a.0 < b.0) || entry.xattrs.iter().any(|(name, _)| name.contains(&0))
+    {
+        return Some("attributes out of order");
+    }
+    match &entry.node {
+        Node::File { content, .. } if !matches!(content.kind(), ObjectKind::Blob | ObjectKind::List) => {
+            Some("a file whose content is no file's")
+        }
+        Node::Dir(tree) if tree.kind() != ObjectKind::Tree => {
+            Some("a directory whose content is no directory's")
+        }
+        Node::Symlink(to) if to.is_empty() || to.contains(&0) => Some("a link that points nowhere"),
+        _ => None,
+    }
 }
 
 /// The stored form of the times of a directory's entries, in the order of its `Tree`.

@@ -103,11 +103,11 @@ impl Root {
         if !(1..=VERSION).contains(&version) {
             return Err(r.damaged("an unknown version"));
         }
-        let setting = text(&mut r)?;
-        let value = text(&mut r)?;
+        let setting = r.text()?.to_owned();
+        let value = r.text()?.to_owned();
         let mut options = Vec::new();
         for _ in 0..r.uint()? {
-            options.push((text(&mut r)?, text(&mut r)?));
+            options.push((r.text()?.to_owned(), r.text()?.to_owned()));
         }
         let top = take_entry(&mut r)?;
         if !top.name.is_empty() || !matches!(top.node, Node::Dir(_)) {
@@ -125,7 +125,7 @@ impl Root {
         }
         let mut ignored = Vec::new();
         for _ in 0..r.uint()? {
-            ignored.push((text(&mut r)?, r.uint()?));
+            ignored.push((r.text()?.to_owned(), r.uint()?));
         }
         let git = match if version == 1 { 0 } else { r.u8()? } {
             0 => None,
@@ -138,11 +138,6 @@ impl Root {
         r.end()?;
         Ok(Self { setting, value, options, top, mtime, times, left_out, ignored, files, bytes, git })
     }
-}
-
-pub(super) fn text(r: &mut Reader<'_>) -> Result<String> {
-    let bytes = r.bytes()?;
-    String::from_utf8(bytes.to_vec()).map_err(|_| r.damaged("text that is not UTF-8"))
 }
 
 #[cfg(test)]

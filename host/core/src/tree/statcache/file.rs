@@ -53,6 +53,10 @@ impl Trust {
 }
 
 impl StatCache {
+    /// Bytes before the first record.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub(crate) const HEADER: usize = HEADER;
+
     /// The cache of `target` and `setting` in the store at `store`; `None` when there
     /// is none that is whole.
     pub fn load(store: &Path, target: &str, setting: &str) -> Option<Self> {
@@ -60,7 +64,8 @@ impl StatCache {
         Self::read(dir.read(file_name(target, setting).as_bytes(), MOST_BYTES).ok()?)
     }
 
-    pub(super) fn read(bytes: Vec<u8>) -> Option<Self> {
+    /// The cache in `bytes`, if its header is whole.
+    pub(crate) fn read(bytes: Vec<u8>) -> Option<Self> {
         let mut header = Fields(bytes.get(..HEADER)?);
         if header.take(16)? != MAGIC || header.u32()? != crc32fast::hash(&bytes[20..HEADER]) {
             return None;

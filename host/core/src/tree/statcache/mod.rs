@@ -18,9 +18,10 @@ mod save;
 
 pub use file::StatCache;
 pub(super) use file::Trust;
+pub(super) use record::identity;
 pub use record::{CachedEntry, DirRecord};
-pub(super) use record::{RecordBuilder, Remembered, identity};
-pub(super) use save::Update;
+pub(crate) use record::{RecordBuilder, Remembered};
+pub(crate) use save::Update;
 
 /// Where the cache of `target` and `setting` lies in the store's `cache/`.
 pub(super) fn file_name(target: &str, setting: &str) -> String {

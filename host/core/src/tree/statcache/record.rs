@@ -14,7 +14,7 @@
 use super::Fields;
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
-use crate::tree::node::{Entry, EntryTime, Node, Time, Xattr};
+use crate::tree::node::{Entry, EntryTime, Node, Time, Xattr, is_name, wrong};
 use crate::tree::scan::Stat;
 
 /// Bytes of a record before its offsets.
@@ -225,7 +225,9 @@ impl<'a> CachedEntry<'a> {
         }
         let name = self.name().to_vec();
         let entry = Entry { name, mode: mode & 0o7777, uid, gid, xattrs, link: self.link(), node };
-        Some((entry, EntryTime { mtime: Time { sec, nsec }, inside }))
+        // What could not be read again is not believed.
+        let sound = is_name(&entry.name) && wrong(&entry).is_none() && nsec < 1_000_000_000;
+        sound.then_some((entry, EntryTime { mtime: Time { sec, nsec }, inside }))
     }
 }
 

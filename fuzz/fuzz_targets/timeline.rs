@@ -1,0 +1,4 @@
+//! The decoder `timeline`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| snapback_core::fuzz::run("timeline", bytes));

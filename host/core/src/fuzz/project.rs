@@ -1,0 +1,74 @@
+//! What people write and what the user's state directory holds.
+
+use crate::error::{Error, Result};
+use crate::project::config::Config;
+use crate::project::registry::Known;
+use crate::project::units;
+use crate::project::user::User;
+use crate::tree::Options;
+use crate::tree::ignore::Patterns;
+
+/// Fails unless a refusal is one line that says what is wrong, and one that says what to do.
+fn told<T>(result: Result<T>, bytes: &[u8]) -> Option<T> {
+    let say = |error: &Error| {
+        assert!(
+            !error.message().is_empty() && error.hint_text().is_some(),
+            "{error} of {}",
+            bytes.escape_ascii()
+        );
+    };
+    result.inspect_err(say).ok()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    let end = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    std::str::from_utf8(&bytes[..end]).expect("as much as is text")
+}
+
+/// `snapback.toml`.
+pub fn config(bytes: &[u8]) {
+    let Some(config) = told(Config::parse(text(bytes)), bytes) else { return };
+    let names: std::collections::BTreeSet<_> = config.targets.iter().map(|c| &c.target.name).collect();
+    assert_eq!(names.len(), config.targets.len());
+    let lines = text(bytes).lines().count();
+    assert!(config.targets.iter().flat_map(|c| c.lines.values()).all(|line| (1..=lines).contains(line)));
+}
+
+/// The user's `config.toml`, and the units in both.
+pub fn user(bytes: &[u8]) {
+    told(User::parse(text(bytes)), bytes);
+    told(units::duration(text(bytes)), bytes);
+    if let Some(size) = told(units::size(text(bytes)), bytes) {
+        assert!(!units::human(size).is_empty());
+    }
+}
+
+/// A known root.
+pub fn known(bytes: &[u8]) {
+    let Ok(known) = serde_json::from_slice::<Known>(bytes) else { return };
+    let again = serde_json::to_vec(&known).expect("it was read from JSON");
+    assert_eq!(serde_json::from_slice::<Known>(&again).unwrap(), known);
+}
+
+/// The last line is a path, the others patterns: time grows with the product of both, not
+/// faster.
+pub fn patterns(bytes: &[u8]) {
+    let at = bytes.iter().rposition(|&b| b == b'\n').unwrap_or(0);
+    let (file, path) = bytes.split_at(at);
+    let patterns = Patterns::parse(file);
+    for directory in [false, true] {
+        if let Some((at, _)) = patterns.decide(path, directory) {
+            assert!(at < patterns.iter().count());
+        }
+    }
+}
+
+/// Options of a captured directory: a key and a value in each line, `,` between lines of
+/// a value.
+pub fn options(bytes: &[u8]) {
+    let lines = text(bytes).lines().filter_map(|line| line.split_once('='));
+    let pairs: Vec<(String, String)> = lines.map(|(k, v)| (k.to_owned(), v.replace(',', "\n"))).collect();
+    let Ok(options) = Options::parse(&pairs) else { return };
+    assert_eq!(options.text, pairs);
+    assert!(Options::parse(&options.text).is_ok());
+}
