@@ -80,7 +80,7 @@ fn a_root_that_cannot_be_read() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written() {
+fn a_store_that_was_made_read_only_is_its_owners_again() {
     each_user(|s| {
         if !s.user().is_ordinary() {
             return;
@@ -88,11 +88,7 @@ fn a_store_that_cannot_be_written() {
         with_two(s);
         let list = s.ok(["list"]).out();
         s.sh("find .snapback -type d -exec chmod 500 {} +");
-        s.snapback(["run", "--", "touch", "ran"]).fails(125, &["permission"]);
-        assert!(!s.has("ran"), "the command did not start");
-        s.snapback(["undo"]).fails(1, &["permission"]);
         assert_eq!(s.ok(["list"]).out(), list, "looking needs no writing");
-        s.sh("find .snapback -type d -exec chmod 700 {} +");
         s.ok(["undo"]);
         assert_eq!(s.read("f"), "A\n");
     });

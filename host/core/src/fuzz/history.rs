@@ -54,7 +54,7 @@ pub fn timeline(bytes: &[u8]) {
     for bytes in [bytes, &whole] {
         let timeline = Timeline::replay(bytes);
         let lines = bytes.iter().filter(|&&b| b == b'\n').count();
-        assert!(timeline.done.len() + timeline.undone.len() + timeline.damaged <= lines);
+        assert!(timeline.done.len() + timeline.undone.len() <= lines);
         assert!(timeline.undone.iter().all(|step| step.after.is_some()));
         let again = Timeline::replay(&timeline.lines(|_| true));
         assert_eq!((&again.done, &again.undone, again.damaged), (&timeline.done, &timeline.undone, 0));

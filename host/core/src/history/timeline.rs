@@ -244,9 +244,13 @@ impl Timeline {
         disk.write_sealed(store, FILE.as_bytes(), &self.lines(exists), 0o600)
     }
 
-    /// The lines that say the same with only the steps whose snapshots `exists`.
+    /// The lines that say the same with only the steps whose snapshots `exists`; the newest
+    /// state that was noted stays so, or its snapshot would seem never to have been noted.
     pub(crate) fn lines(&self, exists: impl Fn(&Id) -> bool) -> Vec<u8> {
-        let kept = |step: &&Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
+        let newest = self.newest();
+        let kept = |step: &&Step| {
+            Some(&step.before) == newest || (exists(&step.before) && step.after.as_ref().is_none_or(&exists))
+        };
         let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
         // Undone steps were done once, the next to be redone first of them all.
@@ -395,7 +399,9 @@ mod tests {
         let same = Timeline::load(temp.path()).unwrap();
         assert_eq!(same, before);
         before.prune(&disk, &dir, |i| *i != id(4)).unwrap();
-        let less = Timeline::load(temp.path()).unwrap();
+        let mut less = Timeline::load(temp.path()).unwrap();
+        assert_eq!(less.newest(), before.newest(), "what was noted once stays so");
+        less.keep(|i| *i != id(4));
         assert_eq!((less.done.len(), less.undone.len()), (1, 1));
     }
 

@@ -179,9 +179,8 @@ impl Session {
 
     /// Adds a step to the timeline; before it, those that were taken and not noted.
     pub(super) fn append(&self, record: &Record) -> Result<()> {
-        let (mut timeline, ids) = (Timeline::load(self.opened().path())?, self.ids()?);
-        timeline.keep(|id| ids.contains(id));
-        let mut records = self.unnoted(&timeline, &ids);
+        let timeline = Timeline::load(self.opened().path())?;
+        let mut records = self.unnoted(timeline.newest(), &self.ids()?);
         records.retain(|unnoted| unnoted != record);
         records.push(record.clone());
         Timeline::append(&self.env().disk, &self.dir, &records)

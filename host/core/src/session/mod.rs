@@ -210,16 +210,16 @@ impl Project {
     pub fn timeline(&self) -> Result<Timeline> {
         let Some(store) = self.store() else { return Ok(Timeline::default()) };
         let mut timeline = Timeline::load(store.path())?;
-        let ids = self.ids()?;
+        let (ids, newest) = (self.ids()?, timeline.newest().cloned());
         timeline.keep(|id| ids.contains(id));
-        self.unnoted(&timeline, &ids).into_iter().for_each(|record| timeline.add(record));
+        self.unnoted(newest.as_ref(), &ids).into_iter().for_each(|record| timeline.add(record));
         Ok(timeline)
     }
 
-    /// The steps that the newest of the snapshots `ids` stand for and `timeline` does not
-    /// have: its end is lost, or the command was killed before it added its line.
-    fn unnoted(&self, timeline: &Timeline, ids: &[Id]) -> Vec<Record> {
-        let newest = timeline.newest();
+    /// The steps that those of the snapshots `ids` stand for that are newer than the
+    /// `newest` in the timeline: its end is lost, or the command was killed before it added
+    /// its line.
+    fn unnoted(&self, newest: Option<&Id>, ids: &[Id]) -> Vec<Record> {
         let new = ids.iter().take_while(|id| newest.is_none_or(|newest| *id > newest));
         let mut records: Vec<Record> =
             new.filter_map(|id| self.load(id).ok()).filter_map(|snapshot| snapshot.step()).collect();

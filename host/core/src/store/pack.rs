@@ -97,7 +97,8 @@ impl Frame {
         let Self { offset, stored, raw, encoding } = *self;
         let fits = match encoding {
             Encoding::Raw => stored == raw,
-            Encoding::Zstd => stored > 0 && u64::from(raw) <= u64::from(stored) * MAX_RATIO,
+            // What does not become shorter is stored as it is.
+            Encoding::Zstd => stored > 0 && stored <= raw && u64::from(raw) <= u64::from(stored) * MAX_RATIO,
             Encoding::Aligned => stored == raw && offset % 4096 == 0,
         };
         fits && raw as usize <= 2 * MAX_OBJECT
