@@ -15,6 +15,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,8 @@ def report(bench, name, options):
 
 
 def main():
+    # What is ended by another program says what it has and unmounts, as on Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse()
     place = options.dir or room()
     options.cache = place / "corpora"
@@ -167,6 +170,8 @@ def main():
             for name in options.names:
                 report(bench, name, options)
         except KeyboardInterrupt:
+            for number in signal.SIGINT, signal.SIGTERM:
+                signal.signal(number, signal.SIG_IGN)  # what follows takes a moment
             bench.skip("the rest", "interrupted")
         bench.runner.close()
         lines = list(machine(bench, load))
