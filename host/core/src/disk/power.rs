@@ -215,9 +215,6 @@ impl PowerCut {
             OpKind::Rename | OpKind::RenameNoReplace | OpKind::Exchange | OpKind::Link => {
                 self.replay_move(nodes, number, event);
             }
-            // Into a file that has no name: all others were made writes when they were seen.
-            OpKind::Clone | OpKind::CopyRange => {}
-            OpKind::Punch => unimplemented!("what is punched is not known to the model"),
             _ => {}
         }
     }
@@ -248,9 +245,9 @@ impl Hook for PowerCut {
             let to = op.to.map(|(dir, name)| dir.join(OsStr::from_bytes(name)));
             let (path, data) = (op.path(), op.data.to_vec());
             let mut event = Event { kind: op.kind, path, to, offset: op.offset, data, bits: op.bits };
-            // What came from another file is written like what comes from memory. A file
-            // without a name is in no model.
-            if matches!(op.kind, OpKind::Clone | OpKind::CopyRange)
+            // What came from another file, or became a hole, is written like what comes from
+            // memory. A file without a name is in no model.
+            if matches!(op.kind, OpKind::Clone | OpKind::CopyRange | OpKind::Punch)
                 && let Ok(bytes) = std::fs::read(&event.path)
             {
                 event.kind = OpKind::Write;
