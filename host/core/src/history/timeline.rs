@@ -125,7 +125,8 @@ impl Timeline {
         for line in lines {
             match decode(line) {
                 Some(line) => {
-                    timeline.number = line.number;
+                    // Numbers go up, whatever a damaged file says.
+                    timeline.number = line.number.max(timeline.number + 1);
                     timeline.apply(line.record);
                 }
                 None if line.is_empty() => {}
@@ -326,6 +327,14 @@ mod tests {
         before.prune(&disk, &dir, |i| *i != id(4)).unwrap();
         let less = Timeline::load(temp.path()).unwrap();
         assert_eq!((less.done.len(), less.undone.len()), (1, 1));
+    }
+
+    #[test]
+    fn numbers_go_up_whatever_the_lines_say() {
+        let lines = [encode(7, &did(SnapshotKind::Run, 1)), encode(1, &did(SnapshotKind::Run, 2))].concat();
+        let timeline = Timeline::replay(&lines);
+        assert_eq!((timeline.number, timeline.done.len()), (8, 2));
+        assert_eq!(Timeline::replay(&timeline.lines(|_| true)), timeline);
     }
 
     #[test]
