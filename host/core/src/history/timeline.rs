@@ -124,7 +124,8 @@ impl Timeline {
         for line in lines.into_iter().filter(|line| !line.is_empty()) {
             match decode(line) {
                 Some(line) => {
-                    timeline.number = line.number;
+                    // Numbers go up, whatever a damaged file says.
+                    timeline.number = line.number.max(timeline.number + 1);
                     timeline.apply(line.record);
                 }
                 None => timeline.lose(),
@@ -403,6 +404,14 @@ mod tests {
         assert_eq!(less.newest(), before.newest(), "what was noted once stays so");
         less.keep(|i| *i != id(4));
         assert_eq!((less.done.len(), less.undone.len()), (1, 1));
+    }
+
+    #[test]
+    fn numbers_go_up_whatever_the_lines_say() {
+        let lines = [encode(7, &did(SnapshotKind::Run, 1)), encode(1, &did(SnapshotKind::Run, 2))].concat();
+        let timeline = Timeline::replay(&lines);
+        assert_eq!((timeline.number, timeline.done.len()), (8, 2));
+        assert_eq!(Timeline::replay(&timeline.lines(|_| true)), timeline);
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Session {
             id: self.new_id(),
             kind,
             run: None,
-            created: Moment(env.clock.now()),
+            created: Moment::of(env.clock.now()),
             message: None,
             command: None,
             root: Bytes::from(&*env.root),
@@ -208,7 +208,7 @@ impl Session {
     /// has ended is recorded also then.
     pub fn end_run(&self, id: &Id, exit_code: i32) -> Result<Ended> {
         let env = self.env();
-        let end = RunEnd { ended: Moment(env.clock.now()), exit_code };
+        let end = RunEnd { ended: Moment::of(env.clock.now()), exit_code };
         end.record(&env.disk, &self.snapshots, id)?;
         // Only a mark: a stale one without a lock means nothing.
         if let Ok(dir) = self.dir.child(RUNNING) {
