@@ -245,6 +245,41 @@ fn git_true_covers_the_repository_like_other_files() {
 }
 
 #[test]
+fn work_trees_and_submodules_stand_where_their_own_head_does() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        // What is captured is one of the two; its repository lies outside of it.
+        for make in [
+            "git init -q -b main ../main; git -C ../main commit -q --allow-empty -m one
+             git -C ../main worktree add -q -b side \"$PWD/tree\"",
+            "git init -q -b side ../inner; git -C ../inner commit -q --allow-empty -m one; git init -q ../main
+             git -C ../main -c protocol.file.allow=always submodule --quiet add ../inner tree; mv ../main/tree tree
+             echo 'gitdir: ../../main/.git/modules/tree' > tree/.git
+             git config -f ../main/.git/modules/tree/config --unset core.worktree",
+        ] {
+            s.sh("rm -rf ../main ../inner tree");
+            git(s, &format!("{make}; echo 0 > tree/f"));
+            let at = |words: &[&str]| s.finish(s.program().current_dir(s.project().join("tree")).args(["--root", "."]).args(words));
+            let outside = Record::take(&s.home().join("main"));
+            at(&["run", "--", "true"]).exits(0);
+            assert_eq!(Record::take(&s.home().join("main")).0, outside.0, "looking changes nothing");
+            let one = git(s, "git -C tree rev-parse HEAD");
+            let script = format!("{GIT}echo A > f; git add f; git commit -q -m two");
+            at(&["run", "--", "sh", "-ec", &script]).exits(0).says("HEAD (side at");
+            let two = git(s, "git -C tree rev-parse HEAD");
+            let outside = Record::take(&s.home().join("main"));
+            let undo = at(&["undo"]);
+            undo.exits(0);
+            first_says(&undo, &["HEAD moved", "side", &one[..7], &two[..7], "git reset --soft"]);
+            assert_eq!(Record::take(&s.home().join("main")).0, outside.0, "an undo writes nothing of git");
+            assert_eq!(s.read("tree/f"), "0\n");
+        }
+    });
+}
+
+#[test]
 fn what_is_called_git_may_be_a_trap() {
     if !have("timeout") {
         return;

@@ -16,6 +16,7 @@ mod never_destroy;
 mod not_covered;
 mod outlives;
 mod sharing;
+mod status;
 mod store;
 mod times;
 mod uncovered;

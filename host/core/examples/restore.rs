@@ -126,12 +126,13 @@ fn call(temp: &Path, store: &Arc<Store>) -> Call {
     Call {
         root: temp.to_owned(),
         target: Arc::new(target),
-        store: store.clone(),
+        store: Some(store.clone()),
         writer: None,
         cover: Arc::default(),
         only: Arc::default(),
         partial: false,
         huge: None,
+        survey: None,
         report: Arc::new(Silent),
         cancel: Cancel::default(),
     }

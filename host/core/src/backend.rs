@@ -7,6 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use crate::report::Report;
 use crate::store::{Store, Writer};
+use crate::tree::Surveys;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,8 +65,8 @@ pub struct Call {
     pub root: PathBuf,
     /// The target that the call is about.
     pub target: Arc<Target>,
-    /// Where stored objects are read from.
-    pub store: Arc<Store>,
+    /// Where stored objects are read from; none where there is no store yet, for a survey.
+    pub store: Option<Arc<Store>>,
     /// Where captured objects go; none for a restore.
     pub writer: Option<Arc<Writer>>,
     /// The parts that a restore will write next, when the capture is the one before
@@ -77,10 +78,22 @@ pub struct Call {
     pub partial: bool,
     /// A capture of more than this is refused with `TooLarge`, before anything is read.
     pub huge: Option<Huge>,
+    /// Directories are only surveyed instead of captured, and what was found is put here.
+    pub survey: Option<Arc<Surveys>>,
     /// Who is told what is going on.
     pub report: Arc<dyn Report>,
     /// Looked at by every long loop.
     pub cancel: Cancel,
+}
+
+impl Call {
+    /// The store.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none yet.
+    pub fn store(&self) -> Result<&Arc<Store>> {
+        self.store.as_ref().ok_or_else(|| Error::new(Kind::NotFound, "there is no store yet"))
+    }
 }
 
 /// How much is captured without the user being asked first.

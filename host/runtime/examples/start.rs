@@ -27,11 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             settings: Default::default(),
         }),
         writer: Some(Arc::new(store.writer()?)),
-        store,
+        store: Some(store),
         cover: Arc::default(),
         only: Arc::default(),
         partial: false,
         huge: None,
+        survey: None,
         report: Arc::new(Silent),
         cancel: Cancel::default(),
     };

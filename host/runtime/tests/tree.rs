@@ -60,12 +60,13 @@ impl World {
         Call {
             root: self.root.clone(),
             target: Arc::new(Target { name: "tree".into(), backend: "tree".into(), settings }),
-            store: self.store.clone(),
+            store: Some(self.store.clone()),
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
             partial: false,
             huge: None,
+            survey: None,
             report: self.refused.clone(),
             cancel: Cancel::default(),
         }

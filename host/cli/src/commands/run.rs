@@ -146,7 +146,9 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
     match &ended {
         Ok(Ended { changes, beyond }) => {
             context.talk.say(changed(changes, &snapshot, undoes));
-            beyond::after_run(beyond).iter().for_each(|line| context.talk.say(line));
+            // An undo says it itself.
+            let lines = beyond::after_run(beyond).filter(|_| !undoes);
+            lines.iter().for_each(|line| context.talk.say(line));
         }
         Err(error) if error.kind() == Kind::Cancelled => context.talk.say("stopped looking for changes"),
         Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),

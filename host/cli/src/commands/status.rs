@@ -8,15 +8,17 @@ use super::put_back::describe;
 use crate::contents;
 use crate::context::Context;
 use crate::exit::Code;
-use crate::json::{self, Status, StatusStep, StoreItem, TargetItem};
-use crate::render::{left_out, words};
+use crate::json::{self, Status, StatusStep, StoreItem, SurveyItem, TargetItem};
+use crate::render::{left_out, survey, words};
 use snapback_core::backend::Target;
 use snapback_core::error::{Error, Result, show};
 use snapback_core::history::Id;
 use snapback_core::history::timeline::{Step, Timeline};
+use snapback_core::project::config::TREE;
 use snapback_core::project::units::human;
 use snapback_core::session::{Damaged, Listing, Project, State, Twin};
 use snapback_core::text::Bytes;
+use snapback_core::tree::Survey;
 use std::fs;
 
 /// What there is to tell.
@@ -27,6 +29,8 @@ struct Facts {
     timeline: Timeline,
     /// Bytes of the store's packs.
     bytes: u64,
+    /// What a snapshot would hold and leave out now, by target.
+    surveys: Result<Vec<(String, Survey)>>,
 }
 
 /// Does it.
@@ -37,7 +41,8 @@ pub fn run(context: &mut Context) -> Result<Code> {
     let project = context.look()?;
     let (listings, damaged) = project.list()?;
     let (timeline, bytes) = (project.timeline()?, size(&project)?);
-    let facts = Facts { project, listings, damaged, timeline, bytes };
+    let surveys = project.survey();
+    let facts = Facts { project, listings, damaged, timeline, bytes, surveys };
     if context.global.json {
         return as_json(context, &facts);
     }
@@ -61,6 +66,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     let Some(store) = project.store() else {
         rows.push(("store", "none yet; `snapback run -- COMMAND` or `snapback snap` makes it".into()));
         rows.push(("targets", targets(project)));
+        rows.extend(surveyed(facts));
         return rows;
     };
     let snapshots = words::count(listings.len() as u64, "snapshot");
@@ -96,6 +102,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     rows.push(("undo", undo(facts, now)));
     rows.push(("redo", redo(facts)));
     rows.push(("targets", targets(project)));
+    rows.extend(surveyed(facts));
     if let Some(newest) = listings.first() {
         let id = &newest.snapshot.id;
         let roots = newest.snapshot.targets.iter().map(|target| contents::roots(&**store, target));
@@ -118,6 +125,23 @@ fn twin(project: &Project) -> Option<String> {
         Ok(Some(Twin::Missing(why))) => Some(format!("none: the history goes with the folder; {why}")),
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// What a snapshot would hold and leave out.
+fn surveyed(facts: &Facts) -> Vec<(&'static str, String)> {
+    let surveys = match &facts.surveys {
+        Ok(surveys) => surveys,
+        Err(error) => return vec![("covers", format!("not known: {error}"))],
+    };
+    let mut rows = Vec::new();
+    for (target, survey) in surveys {
+        let of = survey::rows(survey, facts.project.asks_first(survey));
+        rows.extend(of.into_iter().map(|(name, value)| match target == TREE {
+            true => (name, value),
+            false => (name, format!("{target}: {value}")),
+        }));
+    }
+    rows
 }
 
 fn undo(facts: &Facts, now: i64) -> String {
@@ -152,7 +176,7 @@ fn targets(project: &Project) -> String {
 }
 
 fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
-    let Facts { project, listings, damaged, timeline, bytes } = facts;
+    let Facts { project, listings, damaged, timeline, bytes, surveys } = facts;
     let pending = project.pending()?;
     let is_running = |listing: &&Listing| listing.state == State::Running;
     let running: Vec<Id> = listings.iter().filter(is_running).map(|l| l.snapshot.id.clone()).collect();
@@ -178,6 +202,8 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
             .map(|c| TargetItem { name: &c.target.name, backend: &c.target.backend })
             .collect(),
         excluded: json::excluded(newest.as_ref().map(Described::lacks)),
+        survey: surveys.as_ref().ok().map(|all| all.iter().map(SurveyItem::from).collect()),
+        survey_problem: surveys.as_ref().err().map(Error::message),
     };
     json::write(&mut context.out, &status)?;
     Ok(Code::DONE)

@@ -28,7 +28,7 @@ struct Git {
 }
 
 /// Where a repository stands.
-struct Place {
+pub(super) struct Place {
     branch: Option<Bytes>,
     commit: Option<String>,
 }
@@ -72,7 +72,7 @@ impl Beyond {
 }
 
 impl Place {
-    fn of(position: &Position) -> Self {
+    pub(super) fn of(position: &Position) -> Self {
         Self {
             branch: position.head.branch().map(|name| Bytes(name.to_vec())),
             commit: position.commit.clone(),

@@ -10,12 +10,14 @@ mod list;
 mod names;
 mod report;
 mod status;
+mod survey;
 
 pub use beyond::Beyond;
 pub use histories::HistoryItem;
 pub use list::{Lacks, ListItem, ShowItem};
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
+pub use survey::SurveyItem;
 
 use crate::output::Out;
 use serde::Serialize;

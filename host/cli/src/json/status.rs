@@ -2,6 +2,7 @@
 
 use super::list::{Excluded, Lacks};
 use super::names::Named;
+use super::survey::SurveyItem;
 use serde::Serialize;
 use snapback_core::history::Id;
 use snapback_core::session::{Damaged, Pending};
@@ -31,6 +32,10 @@ pub struct Status<'a> {
     pub targets: Vec<TargetItem<'a>>,
     /// What the newest snapshot lacks.
     pub excluded: Vec<Excluded<'a>>,
+    /// What a snapshot would hold and leave out now; none when that is not known.
+    pub survey: Option<Vec<SurveyItem>>,
+    /// Why it is not known.
+    pub survey_problem: Option<&'a str>,
 }
 
 /// The store.

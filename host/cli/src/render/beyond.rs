@@ -149,3 +149,100 @@ pub fn recorded(position: &Position, whole: bool) -> String {
     };
     format!("{}; {what}, index and objects are not (`git = true` covers all of .git)", place(position))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::session::Uncovered;
+    use snapback_core::tree::compare::Fate;
+    use snapback_core::tree::root::Why;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    fn at(branch: &str, commit: Option<&str>) -> Option<Position> {
+        let head = match branch {
+            "" => Head::Detached,
+            branch => Head::Branch(format!("refs/heads/{branch}").into_bytes()),
+        };
+        let mut position = Position::default();
+        (position.head, position.commit) = (head, commit.map(str::to_owned));
+        Some(position)
+    }
+
+    fn moved(state: State, before: Option<Position>, now: Option<Position>) -> Moved {
+        let (commands, lost_refs) = (Vec::new(), Vec::new());
+        Moved { state, before, now, commands, leaves: false, lost_commit: false, lost_refs }
+    }
+
+    fn said(target: &str, moved: Moved) -> Vec<String> {
+        let beyond = Beyond { git: vec![(target.into(), moved)], uncovered: vec![] };
+        git(&beyond, &Id::parse("20260102-030405-7f3a").unwrap())
+    }
+
+    #[test]
+    fn where_head_went_and_what_takes_it_back_is_one_line() {
+        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let mut head = moved(State::Moved, at("main", Some(A)), at("", Some(B)));
+        head.commands = vec![words(&["git", "symbolic-ref", "HEAD", "refs/heads/a;b"]), words(&["git", "x"])];
+        (head.leaves, head.lost_commit) = (true, true);
+        assert_eq!(
+            said("tree", head.clone()),
+            [
+                "HEAD moved since: it was on main at aaaaaaaaaa and is on bbbbbbbbbb (detached); git stays as it is, and \
+              `git symbolic-ref HEAD 'refs/heads/a;b' && git x` takes HEAD back (bbbbbbbbbb may then be in the reflog \
+              only); no ref or reflog names aaaaaaaaaa any more, and git may have dropped it"
+            ]
+        );
+        head.lost_refs = vec![
+            (b"refs/heads/x".to_vec(), A.into()),
+            (b"refs/tags/y".to_vec(), B.into()),
+            (b"refs/stash".to_vec(), B.into()),
+        ];
+        let lines = said("data", head);
+        assert!(lines[0].starts_with("data: HEAD moved since"));
+        assert_eq!(
+            lines[1],
+            "data: refs of git are gone since, and stay so; to have them again: `git branch x aaaaaaaaaa`, \
+             `git tag y bbbbbbbbbb`, `git stash store bbbbbbbbbb`"
+        );
+    }
+
+    #[test]
+    fn a_repository_that_comes_or_goes_is_said() {
+        let gone = said("tree", moved(State::Gone, at("main", Some(A)), None));
+        assert!(gone[0].starts_with(".git is gone: HEAD was on main at aaaaaaaaaa, and does not come back"));
+        assert!(gone[0].contains("`snapback cat 20260102-030405-7f3a .git/logs/HEAD`"));
+        let broken = said("tree", moved(State::Broken, at("main", None), None));
+        assert!(broken[0].starts_with(".git is no repository any more: HEAD was on main without a commit"));
+        let new = said("tree", moved(State::New, None, at("main", None)));
+        assert_eq!(new, [".git is new (HEAD is on main without a commit) and stays as it is"]);
+        let other = said("tree", moved(State::Replaced, at("main", Some(A)), at("main", Some(B))));
+        assert!(
+            other[0].starts_with(
+                ".git is another repository: HEAD was on main at aaaaaaaaaa and is on main at b"
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_not_covered_is_one_line_of_a_few_names() {
+        let item = |n: u32| {
+            let (path, target) = (Bytes(format!("d{n}").into_bytes()), "tree".into());
+            Uncovered { target, path, why: Why::Regenerable, fate: Fate::Gone }
+        };
+        let mut beyond = Beyond { git: vec![], uncovered: (0..2).map(item).collect() };
+        assert_eq!(
+            uncovered(&beyond, "changed since").unwrap(),
+            "not covered, and changed since: d0 (gone), d1 (gone)"
+        );
+        beyond.uncovered = (0..7).map(item).collect();
+        beyond.git = vec![("tree".into(), moved(State::Moved, at("main", Some(A)), at("main", Some(B))))];
+        assert_eq!(
+            after_run(&beyond).unwrap(),
+            "not covered, and changed by the run: HEAD (main at aaaaaaaaaa to main at bbbbbbbbbb), d0 (gone), d1 (gone), \
+             d2 (gone), d3 (gone), 3 more"
+        );
+        assert_eq!(after_run(&Beyond::default()), None);
+    }
+}

@@ -3,6 +3,7 @@
 use super::words::{count, grouped};
 use snapback_core::error::show_bytes;
 use snapback_core::project::STORE;
+use snapback_core::tree::Survey;
 use snapback_core::tree::root::{LeftOut, Root, Why};
 
 /// Names that a clause mentions for each reason before it only counts.
@@ -31,7 +32,12 @@ pub fn clause(roots: &[Root]) -> Option<String> {
 
 /// What was left out of `root` and is worth telling: the project's own store is not.
 pub fn told(root: &Root) -> impl Iterator<Item = &LeftOut> {
-    root.left_out.iter().filter(|item| item.why != Why::Store || item.path != STORE.as_bytes())
+    root.left_out.iter().filter(|item| is_told(item))
+}
+
+/// Whether something that is left out is worth telling.
+pub fn is_told(item: &LeftOut) -> bool {
+    item.why != Why::Store || item.path != STORE.as_bytes()
 }
 
 /// Things of one reason: how many, and the first of them.
@@ -49,8 +55,17 @@ fn named(items: &[&LeftOut]) -> String {
 
 /// A line for each thing that `root` lacks: path, reason, number of files.
 pub fn lines(root: &Root) -> Vec<String> {
-    let mut lines: Vec<String> = told(root).map(line).collect();
-    lines.extend(root.ignored.iter().map(|(pattern, files)| {
+    all_lines(&root.left_out, &root.ignored)
+}
+
+/// The same for what a snapshot would lack.
+pub fn surveyed(survey: &Survey) -> Vec<String> {
+    all_lines(&survey.left_out, &survey.ignored)
+}
+
+fn all_lines(left_out: &[LeftOut], ignored: &[(String, u64)]) -> Vec<String> {
+    let mut lines: Vec<String> = left_out.iter().filter(|item| is_told(item)).map(line).collect();
+    lines.extend(ignored.iter().map(|(pattern, files)| {
         format!("{}  ignored by `{}`", count(*files, "file"), super::words::one_line(pattern))
     }));
     lines

@@ -7,5 +7,6 @@ pub mod beyond;
 pub mod left_out;
 pub mod patch;
 pub mod plan;
+pub mod survey;
 pub mod table;
 pub mod words;

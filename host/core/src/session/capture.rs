@@ -72,7 +72,7 @@ impl Project {
             cover: Arc::new(job.cover.clone()),
             huge: selection.huge_limit(previous.is_empty()),
             report: noted.clone(),
-            ..Call::new(env, target, writer.store())
+            ..Call::new(env, target, Some(writer.store()))
         };
         let parts = backend
             .snapshot(&call, previous)

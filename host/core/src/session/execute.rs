@@ -158,7 +158,7 @@ impl Session {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
             report: noted.clone(),
-            ..Call::new(env, &stored.target, self.opened())
+            ..Call::new(env, &stored.target, Some(self.opened()))
         };
         let backend = env.backends.get(&stored.target.backend)?;
         backend

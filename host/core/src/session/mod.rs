@@ -21,6 +21,7 @@ mod preflight;
 mod recover;
 mod retain;
 mod standing;
+mod survey;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -89,16 +90,17 @@ pub struct Environment {
 
 impl Call {
     /// A call about `target` that may read `store` and is told nothing more.
-    fn new(env: &Environment, target: &Target, store: &Arc<Store>) -> Self {
+    fn new(env: &Environment, target: &Target, store: Option<&Arc<Store>>) -> Self {
         Self {
             root: env.root.clone(),
             target: Arc::new(target.clone()),
-            store: store.clone(),
+            store: store.cloned(),
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
             partial: false,
             huge: None,
+            survey: None,
             report: env.report.clone(),
             cancel: env.cancel.clone(),
         }

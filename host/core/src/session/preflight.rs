@@ -35,7 +35,7 @@ impl Project {
         writer: &Arc<Writer>,
         found: &mut Preflight,
     ) -> Result<()> {
-        let mut call = Call::new(&self.env, &stored.target, writer.store());
+        let mut call = Call::new(&self.env, &stored.target, Some(writer.store()));
         call.writer = Some(writer.clone());
         call.only = Arc::new(only.iter().map(|path| path.0.clone()).collect());
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {

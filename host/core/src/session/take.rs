@@ -19,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A first snapshot of more than this is asked for.
-const HUGE: Huge = Huge { files: 500_000, bytes: 5 << 30 };
+pub(super) const HUGE: Huge = Huge { files: 500_000, bytes: 5 << 30 };
 
 /// Where runs that go on are marked.
 pub(super) const RUNNING: &[u8] = b"running";

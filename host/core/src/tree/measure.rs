@@ -5,15 +5,13 @@
 //! so far.
 
 use super::directory::Directory;
-use super::scan::{Enter, Place, Scratch, Stat, Taken, Walk};
+use super::scan::{Scratch, Stat, Walk};
 use crate::backend::{Cancel, Huge};
 use crate::disk::size_text;
 use crate::error::{Error, Kind, Result, show, show_bytes};
 use rustix::fs::FileType;
 use std::borrow::Cow;
-use std::ffi::CString;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 /// How many of the largest directories are named.
 const LARGEST: usize = 5;
@@ -38,64 +36,28 @@ impl Measure {
     }
 }
 
-/// A directory to be entered.
-struct Below {
-    above: Arc<Place>,
-    name: CString,
-    taken: Taken,
-    /// Which of the directories right beneath the top it is in.
-    part: usize,
-}
-
 /// Counts what of `dir` would be captured, up to `limit_files` or `limit_bytes`.
 ///
 /// # Errors
 /// `Cancelled`; what kept the directory itself from being read.
 pub fn measure(dir: &Directory, limit_files: u64, limit_bytes: u64, cancel: &Cancel) -> Result<Measure> {
     let walk = Walk::new(dir, None);
-    let mut scratch = Scratch::default();
-    let mut measure = Measure { complete: true, ..Measure::default() };
+    let mut measure = Measure::default();
     let mut parts: Vec<(Vec<u8>, u64, u64)> = Vec::new();
-    let mut below: Vec<Below> = Vec::new();
-    let mut next = None;
-    loop {
-        cancel.check()?;
-        let (entered, part) = match &next {
-            None => (walk.enter_top(&mut scratch)?, None),
-            Some(Below { above, name, taken, part }) => {
-                (walk.enter(above, name, taken, &mut scratch)?, Some(*part))
-            }
-        };
-        if let Enter::In { place, handle, .. } = entered {
-            let (files, bytes) = count(&walk, &handle, &scratch);
-            (measure.files, measure.bytes) = (measure.files + files, measure.bytes + bytes);
-            if let Some(part) = part {
-                (parts[part].1, parts[part].2) = (parts[part].1 + files, parts[part].2 + bytes);
-            }
-            let inside = scratch.selected.iter().filter(|selected| selected.kind == FileType::Directory);
-            let mut found = false;
-            for selected in inside.rev() {
-                let name = scratch.listing.get(selected.at as usize).0.to_owned();
-                let part = part.unwrap_or_else(|| {
-                    parts.push((name.to_bytes().to_vec(), 0, 0));
-                    parts.len() - 1
-                });
-                below.push(Below { above: place.clone(), name, taken: selected.taken.clone(), part });
-                found = true;
-            }
-            if found {
-                walk.kept.keep(&place.dir, handle);
+    measure.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
+        let (files, bytes) = count(&walk, handle, scratch);
+        (measure.files, measure.bytes) = (measure.files + files, measure.bytes + bytes);
+        if place.dir.above().is_some() {
+            let path = place.dir.path();
+            let part = path.split(|&b| b == b'/').next().unwrap_or_default();
+            // The directories of one part follow each other.
+            match parts.last_mut().filter(|(name, ..)| name == part) {
+                Some(part) => (part.1, part.2) = (part.1 + files, part.2 + bytes),
+                None => parts.push((part.to_vec(), files, bytes)),
             }
         }
-        if measure.is_beyond(limit_files, limit_bytes) {
-            measure.complete = false;
-            break;
-        }
-        match below.pop() {
-            Some(below) => next = Some(below),
-            None => break,
-        }
-    }
+        Ok(!measure.is_beyond(limit_files, limit_bytes))
+    })?;
     parts.sort_by(|a, b| (b.2, b.1, &a.0).cmp(&(a.2, a.1, &b.0)));
     parts.truncate(LARGEST);
     measure.largest = parts;

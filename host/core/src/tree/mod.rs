@@ -17,6 +17,7 @@ mod sample;
 pub mod scan;
 pub mod select;
 pub mod statcache;
+mod survey;
 pub mod view;
 mod xattr;
 
@@ -25,3 +26,4 @@ pub use capture::capture;
 pub use directory::Directory;
 pub use measure::{Measure, measure};
 pub use select::Options;
+pub use survey::{Precious, Survey, Surveys};

@@ -42,11 +42,12 @@ impl Bench {
             root: scratch.path().to_owned(),
             target: Arc::new(target),
             writer: Some(Arc::new(store.writer().unwrap())),
-            store,
+            store: Some(store),
             cover: Arc::default(),
             only: Arc::default(),
             partial: false,
             huge: None,
+            survey: None,
             report: notes.clone(),
             cancel: Cancel::default(),
         };

@@ -33,7 +33,7 @@ impl Backend for Fake {
             *self.state.lock().unwrap() = "half".into();
             return Err(Error::new(Kind::Other, "told to fail"));
         }
-        let bytes = call.store.read(&parts[0].content)?;
+        let bytes = call.store()?.read(&parts[0].content)?;
         *self.state.lock().unwrap() = String::from_utf8(bytes).unwrap();
         Ok(())
     }

@@ -69,7 +69,7 @@ fn with_request<T>(
     let source: &dyn Source = match &call.writer {
         // Before a restore, what was captured just now is not sealed yet.
         Some(writer) => &**writer,
-        None => &*call.store,
+        None => &**call.store()?,
     };
     let read = |key| -> Result<Root> {
         let root = read_root(source, key)?;
@@ -80,7 +80,8 @@ fn with_request<T>(
         Err(Error::new(Kind::Incompatible, format!("it is a tree of `{is}`, not of `{asked}`")))
     };
     let roots = (read(stored)?, read(current)?);
-    let cache = StatCache::load(call.store.path(), &call.target.name, dir.setting());
+    let store = call.store()?;
+    let cache = StatCache::load(store.path(), &call.target.name, dir.setting());
     let handle = dir.handle().try_clone_to_owned().map_err(|e| Error::io(e, "could not open", dir.path()))?;
     act(&Request {
         directory: &Dir::from_fd(handle, dir.path().to_owned()),
@@ -88,8 +89,8 @@ fn with_request<T>(
         current: &roots.1,
         only: &Only::new(&call.only)?,
         source,
-        store: &call.store,
-        disk: call.store.disk(),
+        store,
+        disk: store.disk(),
         target: &call.target.name,
         witness: cache.as_ref().filter(|cache| cache.is_of(current)),
         options: Options {

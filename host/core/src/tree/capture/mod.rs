@@ -37,12 +37,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Stores all of `dir` that is selected; returns the key of its `Root`. `previous` is
 /// the root of a snapshot that is known to be in the store: what did not change since
-/// need not be looked for there.
+/// need not be looked for there. A call that only surveys stores nothing, and the key is
+/// that of nothing.
 ///
 /// # Errors
 /// `Cancelled`; what kept the directory itself from being read; what kept the store
 /// from being written.
 pub fn capture(dir: &Directory, call: &Call, previous: Option<&Key>) -> Result<Key> {
+    if let Some(surveys) = &call.survey {
+        surveys.add(dir, &call.cancel)?;
+        return Ok(Key::of(ObjectKind::Root, b""));
+    }
     Ok(capture_counted(dir, call, previous)?.0)
 }
 
@@ -147,9 +152,10 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
 /// The root that must be covered: of the same setting, in the parts that will be restored.
 fn cover<'a>(dir: &Directory, call: &'a Call) -> Result<Option<Cover<'a>>> {
     for part in call.cover.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
-        let root = Root::decode(&call.store.read(&part.content)?)?;
+        let store = call.store()?;
+        let root = Root::decode(&store.read(&part.content)?)?;
         if root.setting == dir.setting() {
-            return Ok(Some(Cover { root, source: &*call.store, disk: call.store.disk() }));
+            return Ok(Some(Cover { root, source: &**store, disk: store.disk() }));
         }
     }
     Ok(None)

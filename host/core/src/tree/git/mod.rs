@@ -4,12 +4,15 @@
 //! directories and regular files is opened.
 
 mod locate;
+pub(in crate::tree) mod look;
 mod moved;
 mod position;
+mod present;
 
 pub use locate::{Located, locate};
 pub use moved::{Moved, State, moved, short};
 pub use position::{Head, Position};
+pub use present::{Standing, present};
 
 #[cfg(test)]
 mod tests;

@@ -57,18 +57,29 @@ impl Position {
     /// Only when what is stored cannot be read: what git itself would not understand is
     /// not known.
     pub fn read(source: &dyn Source, record: &Key) -> Result<Self> {
-        let mut position = Self::default();
-        let mut head = None;
+        let mut all = Vec::new();
         files(source, record, &|path| is_ref_file(path), &mut |path, entry| {
-            let text = text(source, &entry)?;
-            match path {
-                b"HEAD" => head = parse(&text),
-                b"packed-refs" => position.add_packed(&text),
-                // A loose ref hides the packed one, and is met after it.
-                _ => position.refs.extend(parse(&text).map(|found| (path.to_vec(), found))),
-            }
+            all.push((path.to_vec(), text(source, &entry)?));
             Ok(())
         })?;
+        Ok(Self::of(all))
+    }
+
+    /// What files of a repository say: path, content; of a link, what a file in its place
+    /// would hold.
+    pub(super) fn of(files: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        let mut position = Self::default();
+        let (mut head, mut loose) = (None, BTreeMap::new());
+        for (path, text) in files {
+            match &path[..] {
+                b"HEAD" => head = parse(&text),
+                b"packed-refs" => position.add_packed(&text),
+                _ if is_ref_file(&path) => loose.extend(parse(&text).map(|found| (path, found))),
+                _ => {}
+            }
+        }
+        // A loose ref hides the packed one.
+        position.refs.append(&mut loose);
         match head {
             // What git writes where refs are not files.
             Some(Ref::To(name)) if name == b"refs/heads/.invalid" => {}
@@ -79,7 +90,7 @@ impl Position {
             Some(Ref::Id(id)) => (position.head, position.commit) = (Head::Detached, Some(id)),
             None => {}
         }
-        Ok(position)
+        position
     }
 
     /// The object that the ref `name` leads to.
@@ -135,7 +146,7 @@ fn is_ref_file(path: &[u8]) -> bool {
 }
 
 /// Calls `act` for each file and link in the `Tree` `record` whose path, and the paths
-/// above it, are `wanted`; those called `packed-refs` first.
+/// above it, are `wanted`.
 fn files(
     source: &dyn Source,
     record: &Key,

@@ -7,8 +7,9 @@
 //! git ignores may hold tracked files.
 
 use super::{LARGEST_FILE, Patterns};
+use crate::tree::git::locate;
 use crate::tree::scan::read_small;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -25,33 +26,24 @@ impl Repository {
     /// The repository whose work tree begins at `dir`; `None` when there is none, or
     /// when what is called `.git` there is not one.
     pub fn at(dir: impl AsFd) -> Option<Self> {
-        let dir = dir.as_fd();
-        let exclude = match open_dir(dir, ".git".as_ref()) {
-            Some(git) => {
-                rustix::fs::statat(&git, "HEAD", AtFlags::SYMLINK_NOFOLLOW).ok()?;
-                read_small(&git, "info/exclude", LARGEST_FILE)
-            }
-            // A linked work tree or a submodule: `.git` is a file that says where.
-            None => {
-                let text = read_small(dir, ".git", 64 << 10)?;
-                let to = text.strip_prefix(b"gitdir:")?.trim_ascii();
-                let git = open_dir(dir, Path::new(OsStr::from_bytes(to)))?;
-                let common = read_small(&git, "commondir", 64 << 10);
-                let common = common.as_deref().map_or(&b"."[..], <[u8]>::trim_ascii);
-                let common = open_dir(git.as_fd(), Path::new(OsStr::from_bytes(common)))?;
-                read_small(&common, "info/exclude", LARGEST_FILE)
-            }
-        };
+        let located = locate(dir)?;
+        let exclude = read_small(located.common(), "info/exclude", LARGEST_FILE);
         Some(Self { exclude: exclude.map(|file| Patterns::parse(&file)).unwrap_or_default() })
     }
 
-    /// Whether git ignores the directory `names[0]/names[1]/...` of this work tree.
-    /// `ignores[i]` is the `.gitignore` of the directory that holds `names[i]`;
-    /// `excludes` is the user's own file.
-    pub fn ignores(&self, names: &[&[u8]], ignores: &[&Patterns], excludes: &Patterns) -> bool {
+    /// Whether git ignores `names[0]/names[1]/...` of this work tree, which is a
+    /// `directory` or not. `ignores[i]` is the `.gitignore` of the directory that holds
+    /// `names[i]`; `excludes` is the user's own file.
+    pub fn ignores(
+        &self,
+        names: &[&[u8]],
+        directory: bool,
+        ignores: &[&Patterns],
+        excludes: &Patterns,
+    ) -> bool {
         let mut path: Vec<u8> = Vec::new();
         let mut starts = Vec::with_capacity(names.len());
-        for name in names {
+        for (at, name) in names.iter().enumerate() {
             if !path.is_empty() {
                 path.push(b'/');
             }
@@ -60,8 +52,9 @@ impl Repository {
             let nearest_first = starts.iter().zip(ignores).rev().map(|(&start, list)| (start, *list));
             let all = nearest_first.chain([(0, &self.exclude), (0, excludes)]);
             // What lies in an ignored directory is ignored, whatever patterns inside say.
-            if let Some((_, true)) =
-                all.into_iter().find_map(|(start, list)| list.decide(&path[start..], true))
+            if let Some((_, true)) = all
+                .into_iter()
+                .find_map(|(start, list)| list.decide(&path[start..], directory || at + 1 < names.len()))
             {
                 return true;
             }

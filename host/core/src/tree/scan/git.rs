@@ -20,8 +20,21 @@ pub(super) enum Git {
 }
 
 impl Walk<'_> {
+    /// Whether git's rules ignore `name` in `place`, which they do not ignore itself. A
+    /// file that is tracked all the same is not told from others.
+    ///
+    /// # Errors
+    /// When a snapshot that must be covered cannot be read.
+    pub fn is_ignored_by_git(&self, place: &Place, name: &[u8], directory: bool) -> Result<bool> {
+        Ok(name != b".git" && self.asked(place, name, directory)? == Git::Ignored)
+    }
+
     /// What git says about the directory `name` in `place`.
     pub(super) fn git(&self, place: &Place, name: &[u8]) -> Result<Git> {
+        self.asked(place, name, true)
+    }
+
+    fn asked(&self, place: &Place, name: &[u8], directory: bool) -> Result<Git> {
         let mut places = Vec::new();
         let mut found = None;
         for place in place.upwards() {
@@ -52,7 +65,7 @@ impl Walk<'_> {
         }
         names.push(name);
         let Some(repository) = found.or(outer.map(|outer| &outer.repository)) else { return Ok(Git::Absent) };
-        let ignored = repository.ignores(&names, &ignores, self.excludes());
+        let ignored = repository.ignores(&names, directory, &ignores, self.excludes());
         Ok(if ignored { Git::Ignored } else { Git::NotIgnored })
     }
 

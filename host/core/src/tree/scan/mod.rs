@@ -7,6 +7,7 @@
 
 mod decide;
 mod dir;
+mod each;
 mod enter;
 mod git;
 mod listing;

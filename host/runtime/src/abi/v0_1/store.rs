@@ -49,7 +49,7 @@ type Shared = Arc<Mutex<Option<opaque::Draft>>>;
 fn read(call: &Call, key: &Key) -> Result<Vec<u8>> {
     match &call.writer {
         Some(writer) => Source::read(&**writer, key),
-        None => Source::read(&*call.store, key),
+        None => Source::read(&**call.store()?, key),
     }
 }
 

@@ -34,12 +34,13 @@ impl World {
         Call {
             root: self.base.clone(),
             target: Arc::new(target),
-            store: self.store.clone(),
+            store: Some(self.store.clone()),
             writer: None,
             cover: Arc::default(),
             only: Arc::new(only.iter().map(|path| path.as_bytes().to_vec()).collect()),
             partial: self.options.partial,
             huge: None,
+            survey: None,
             report,
             cancel: Cancel::default(),
         }

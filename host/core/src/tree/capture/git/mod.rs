@@ -2,13 +2,12 @@
 //! captured directory is a work tree of, when that is not captured itself.
 //!
 //! What is recorded is only ever read. Names and attributes are looked at each time
-//! (`look`); content is read and stored (`store`) only when one of them is not as it was
+//! (`tree::git::look`); content is read and stored (`store`) only when one of them is not as it was
 //! the last time, which is remembered beside the stat cache (`memo`). The repository may
 //! be a stranger's, and may lie anywhere: nothing but directories and regular files is
 //! opened, none through a link, and there is a limit to everything; what is beyond it is
 //! left out, and the record says that it is not whole.
 
-pub(super) mod look;
 mod memo;
 mod store;
 
@@ -16,8 +15,8 @@ use super::{Capture, clock};
 use crate::error::Result;
 use crate::object::Key;
 use crate::tree::git::locate;
+use crate::tree::git::look::Found;
 use crate::tree::root::{GitRecord, LeftOut};
-use look::Found;
 use memo::Memo;
 
 /// A record, and what is to be remembered of it.

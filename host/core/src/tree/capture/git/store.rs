@@ -1,13 +1,13 @@
 //! Reading what is recorded of a repository, and storing it as a directory. Modes and
 //! owners are not those of the files: the record is there to be read.
 
-use super::look::{Found, Item};
 use crate::error::{Kind, Result};
 use crate::object::{Key, ObjectKind};
 use crate::store::Lane;
 use crate::store::content::store_file;
 use crate::tree::capture::Capture;
 use crate::tree::capture::read::open;
+use crate::tree::git::look::{Found, Item};
 use crate::tree::node::{Entry, Node, encode_tree};
 use crate::tree::root::GitRecord;
 use crate::tree::scan::Stat;

@@ -1,7 +1,7 @@
 //! Repositories that are recorded: real ones, and ones made to be a trap.
 
 use super::*;
-use crate::tree::capture::git::look::{DEEPEST, LARGEST_FILE, LARGEST_REF, MOST_NAMES};
+use crate::tree::git::look::{DEEPEST, LARGEST_FILE, LARGEST_REF, MOST_NAMES};
 use crate::tree::git::{Head, Position};
 use crate::tree::root::GitRecord;
 use rustix::fs::{CWD, FileType, Mode, mknodat};

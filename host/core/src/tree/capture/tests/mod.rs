@@ -119,12 +119,13 @@ impl World {
         Call {
             root: self.temp.path().to_owned(),
             target: Arc::new(target),
-            store: self.store.clone(),
+            store: Some(self.store.clone()),
             writer: Some(writer.clone()),
             cover: Arc::new(self.cover.clone()),
             only: Arc::default(),
             partial: false,
             huge: None,
+            survey: None,
             report,
             cancel: self.cancel.clone(),
         }

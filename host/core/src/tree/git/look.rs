@@ -1,7 +1,7 @@
 //! Looking at all that is recorded of a repository, within limits.
 
+use super::Located;
 use crate::object::{Key, ObjectKind};
-use crate::tree::git::Located;
 use crate::tree::node::is_name;
 use crate::tree::scan::Stat;
 use crate::tree::statcache::identity;
@@ -21,13 +21,13 @@ pub const LARGEST_REF: u64 = 4 << 10;
 /// Bytes of one file of packed refs, or of one reflog.
 pub const LARGEST_FILE: u64 = 16 << 20;
 /// Bytes of all together.
-const LARGEST_RECORD: u64 = 64 << 20;
+pub const LARGEST_RECORD: u64 = 64 << 20;
 /// Bytes of directory entries that one call to the kernel may bring.
 const BATCH: usize = 16 << 10;
 
 /// What there is to record.
 #[derive(Default)]
-pub(super) struct Found {
+pub(in crate::tree) struct Found {
     /// Sorted by path, each path once.
     pub files: Vec<Item>,
     /// Whether nothing was beyond a limit or could not be looked at.
@@ -37,7 +37,7 @@ pub(super) struct Found {
 }
 
 /// A file, or a link that stands for a ref.
-pub(super) struct Item {
+pub(in crate::tree) struct Item {
     pub path: Vec<u8>,
     pub dir: Arc<OwnedFd>,
     pub name: CString,

@@ -1,0 +1,90 @@
+//! What a snapshot would hold and leave out, as `status` shows it.
+
+use super::words::{count, one_line};
+use super::{beyond, left_out};
+use snapback_core::error::show_bytes;
+use snapback_core::project::units::human;
+use snapback_core::tree::{Precious, Survey};
+
+/// Things of one kind that are named before they are only counted.
+const NAMED: usize = 20;
+
+/// Rows about `survey`: name, value. `asks` says that such a snapshot would be asked for.
+pub fn rows(survey: &Survey, asks: bool) -> Vec<(&'static str, String)> {
+    let more = if survey.complete { "" } else { "more than " };
+    let mut covers = format!("{more}{}, {}", count(survey.files, "file"), human(survey.bytes));
+    if asks {
+        covers.push_str("; a first snapshot of that asks before it is taken (`--allow-huge` insists)");
+    }
+    let mut rows = vec![("covers", covers)];
+    rows.extend(many(left_out::surveyed(survey)).map(|line| ("left out", line)));
+    if !survey.precious.is_empty() {
+        let named: Vec<String> = many(survey.precious.iter().map(precious).collect()).collect();
+        rows.push(("precious", format!("ignored by git, and covered: {}", named.join(", "))));
+    }
+    if let Some(git) = &survey.git {
+        rows.push(("git", beyond::recorded(&git.position, git.whole)));
+    }
+    rows
+}
+
+fn precious(item: &Precious) -> String {
+    match item.directory {
+        true => format!("{}/ ({})", show_bytes(&item.path), count(item.files, "file")),
+        false => one_line(&show_bytes(&item.path)),
+    }
+}
+
+/// The first of `lines`, and how many there are besides.
+fn many(mut lines: Vec<String>) -> impl Iterator<Item = String> {
+    let more = lines.len().saturating_sub(NAMED);
+    lines.truncate(NAMED);
+    lines.into_iter().chain((more > 0).then(|| format!("{more} more")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::tree::root::{LeftOut, Why};
+
+    #[test]
+    fn a_survey_has_a_row_for_each_thing() {
+        let left = |path: &str, why, files| LeftOut {
+            path: path.into(),
+            why,
+            detail: String::new(),
+            files,
+            stamp: None,
+        };
+        let precious = |path: &str, directory, files| Precious { path: path.into(), directory, files };
+        let mut survey = Survey {
+            files: 1200,
+            bytes: 2048,
+            complete: true,
+            left_out: vec![
+                left(".git", Why::Git, Some(7)),
+                left(".snapback", Why::Store, None),
+                left("node_modules", Why::Regenerable, Some(60_000)),
+            ],
+            ignored: vec![("*.log".into(), 3)],
+            precious: vec![precious(".env", false, 1), precious("uploads", true, 12)],
+            git: None,
+        };
+        let text = |survey: &Survey, asks| {
+            rows(survey, asks).iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+        };
+        let want = [
+            "covers: 1,200 files, 2.0 kB",
+            "left out: .git  git, 7 files",
+            "left out: node_modules  regenerable, 60,000 files",
+            "left out: 3 files  ignored by `*.log`",
+            "precious: ignored by git, and covered: .env, uploads/ (12 files)",
+        ];
+        assert_eq!(text(&survey, false), want);
+        survey.precious = (0..30).map(|n| precious(&format!("f{n}"), false, 1)).collect();
+        survey.complete = false;
+        let rows = text(&survey, true);
+        assert!(rows[0].starts_with("covers: more than 1,200 files") && rows[0].contains("--allow-huge"));
+        assert!(rows[4].ends_with("f19, 10 more"), "{}", rows[4]);
+    }
+}

@@ -1,0 +1,61 @@
+//! Going through all directories that are captured, one after the other: for looking at
+//! what there is without capturing it.
+
+use super::{Enter, Place, Scratch, Taken, Walk};
+use crate::backend::Cancel;
+use crate::error::Result;
+use rustix::fs::FileType;
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// A directory to be entered.
+struct Below {
+    above: Arc<Place>,
+    name: CString,
+    taken: Taken,
+}
+
+impl Walk<'_> {
+    /// Calls `visit` for each directory that is captured, before those in it, until it
+    /// returns false: returns whether it never did.
+    ///
+    /// # Errors
+    /// `Cancelled`, what `visit` returns, and what kept the directory that is walked from
+    /// being read.
+    pub fn each_directory(
+        &self,
+        cancel: &Cancel,
+        visit: &mut dyn FnMut(&Arc<Place>, &OwnedFd, &Scratch) -> Result<bool>,
+    ) -> Result<bool> {
+        let mut scratch = Scratch::default();
+        let mut below: Vec<Below> = Vec::new();
+        let mut next = None;
+        loop {
+            cancel.check()?;
+            let entered = match &next {
+                None => self.enter_top(&mut scratch)?,
+                Some(Below { above, name, taken }) => self.enter(above, name, taken, &mut scratch)?,
+            };
+            if let Enter::In { place, handle, .. } = entered {
+                if !visit(&place, &handle, &scratch)? {
+                    return Ok(false);
+                }
+                let inside = scratch.selected.iter().filter(|selected| selected.kind == FileType::Directory);
+                let before = below.len();
+                below.extend(inside.rev().map(|selected| Below {
+                    above: place.clone(),
+                    name: scratch.listing.get(selected.at as usize).0.to_owned(),
+                    taken: selected.taken.clone(),
+                }));
+                if below.len() > before {
+                    self.kept.keep(&place.dir, handle);
+                }
+            }
+            match below.pop() {
+                Some(below) => next = Some(below),
+                None => return Ok(true),
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a capture of a directory would hold and what it would leave out, found without
+//! capturing anything: for whoever wants to know before.
+//!
+//! Nothing is opened but directories, and the few files that rules ask for. What is left
+//! out is counted, too. Ends at a limit: a home directory is not read for a question.
+
+use super::directory::Directory;
+use super::git::{self, Standing};
+use super::measure::measure;
+use super::root::{LeftOut, Why};
+use super::scan::{Place, Scratch, Stat, Walk};
+use super::select::Options;
+use crate::backend::Cancel;
+use crate::error::Result;
+use rustix::fs::FileType;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, PoisonError};
+
+/// Files that are counted in what is left out.
+const MOST_LEFT_OUT: u64 = 1_000_000;
+
+/// What a capture would hold and leave out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Entries that are no directories.
+    pub files: u64,
+    /// Bytes of regular files, holes aside.
+    pub bytes: u64,
+    /// Whether all was counted, rather than ended at the limit.
+    pub complete: bool,
+    /// What would be left out, with the files in it where they could be counted; sorted
+    /// by path.
+    pub left_out: Vec<LeftOut>,
+    /// Single files that a pattern of `ignore` would leave out: pattern, how many.
+    pub ignored: Vec<(String, u64)>,
+    /// What git ignores and is covered all the same, in the order of the walk.
+    pub precious: Vec<Precious>,
+    /// The repository that is not covered, if there is one.
+    pub git: Option<Standing>,
+}
+
+/// Something that git ignores and that is covered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Precious {
+    /// Its path in the directory.
+    pub path: Vec<u8>,
+    /// Whether it is a directory.
+    pub directory: bool,
+    /// Files: those in it, or itself.
+    pub files: u64,
+}
+
+/// What a call that only surveys found, directory by directory as it opened them.
+#[derive(Debug, Default)]
+pub struct Surveys {
+    found: Mutex<Vec<Survey>>,
+    limit: u64,
+}
+
+impl Surveys {
+    /// For directories of up to `limit` files.
+    pub fn new(limit: u64) -> Self {
+        Self { found: Mutex::default(), limit }
+    }
+
+    /// Surveys one more.
+    pub(super) fn add(&self, dir: &Directory, cancel: &Cancel) -> Result<()> {
+        let survey = survey(dir, self.limit, cancel)?;
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).push(survey);
+        Ok(())
+    }
+
+    /// What was found.
+    pub fn take(&self) -> Vec<Survey> {
+        std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Looks at `dir`, up to `limit` files.
+///
+/// # Errors
+/// `Cancelled`; what would keep the directory from being captured at all.
+fn survey(dir: &Directory, limit: u64, cancel: &Cancel) -> Result<Survey> {
+    let walk = Walk::new(dir, None);
+    let mut found = Survey::default();
+    // The directories in something that git ignores: its place among the precious.
+    let mut ignored: HashMap<Vec<u8>, usize> = HashMap::new();
+    found.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
+        found.look(&walk, place, handle, scratch, &mut ignored)?;
+        Ok(found.files <= limit)
+    })?;
+    found.ignored = walk.ignored();
+    found.left_out = walk.take_left_out();
+    let mut rest = MOST_LEFT_OUT;
+    for item in &mut found.left_out {
+        item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
+    }
+    let is_left_out = found.left_out.iter().any(|item| item.path == b".git" || item.path == b".git/HEAD");
+    found.git = git::present(dir.handle()).filter(|git| is_left_out || !git.inside);
+    cancel.check()?;
+    Ok(found)
+}
+
+impl Survey {
+    /// Counts what is captured in `place`, and notes what of it git ignores.
+    fn look(
+        &mut self,
+        walk: &Walk<'_>,
+        place: &Place,
+        handle: &OwnedFd,
+        scratch: &Scratch,
+        ignored: &mut HashMap<Vec<u8>, usize>,
+    ) -> Result<()> {
+        let path = place.dir.path();
+        let within = ignored.get(&path).copied();
+        for selected in &scratch.selected {
+            let name = scratch.listing.get(selected.at as usize).0;
+            let directory = selected.kind == FileType::Directory;
+            let (mut files, mut bytes) = (0, 0);
+            if !directory {
+                match Stat::of(handle, name) {
+                    Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}
+                    // Holes are neither read nor stored.
+                    Ok(stat) if stat.is_file() => (files, bytes) = (1, stat.size.min(stat.allocated)),
+                    Ok(_) => files = 1,
+                    Err(_) => {}
+                }
+            }
+            (self.files, self.bytes) = (self.files + files, self.bytes + bytes);
+            let of = match within {
+                Some(of) => Some(of),
+                None if walk.is_ignored_by_git(place, name.to_bytes(), directory)? => {
+                    let path = place.dir.path_of(name.to_bytes());
+                    self.precious.push(Precious { path, directory, files: 0 });
+                    Some(self.precious.len() - 1)
+                }
+                None => None,
+            };
+            if let Some(of) = of {
+                self.precious[of].files += files;
+                if directory {
+                    ignored.insert(place.dir.path_of(name.to_bytes()), of);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The files in something that is left out, where they can be counted; no more than
+/// `rest` in all.
+fn count(dir: &Directory, item: &LeftOut, rest: &mut u64, cancel: &Cancel) -> Option<u64> {
+    if matches!(item.why, Why::Store | Why::Mount | Why::Unreadable | Why::ChangedWhileRead) {
+        return None;
+    }
+    let options = Options { git: true, max_files_per_dir: None, ..Options::default() };
+    let path = dir.path().join(OsStr::from_bytes(&item.path));
+    // Never through a link: only what was left out itself.
+    if !path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        return None;
+    }
+    let inside = Directory::open(&path, "path", ".", &options).ok()?;
+    let counted = measure(&inside, *rest, u64::MAX, cancel).ok()?;
+    *rest = rest.saturating_sub(counted.files);
+    counted.complete.then_some(counted.files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TempDir;
+
+    fn write(temp: &TempDir, path: &str) {
+        let path = temp.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "1234").unwrap();
+    }
+
+    fn look(temp: &TempDir, options: &[(&str, &str)], limit: u64) -> Survey {
+        let options = Options::parse(options).unwrap();
+        let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
+        survey(&dir, limit, &Cancel::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_and_what_git_ignores_is_named() {
+        let temp = TempDir::new();
+        for path in [
+            "src/main",
+            "src/data.sqlite",
+            "uploads/a/1",
+            "uploads/2",
+            ".env",
+            "x.log",
+            "node_modules/a/1",
+            "node_modules/b/2",
+            "deep/node_modules/3",
+            ".git/HEAD",
+            ".git/objects/4",
+            "skip/5",
+            "deep/.env",
+        ] {
+            write(&temp, path);
+        }
+        std::fs::write(temp.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(temp.path().join(".gitignore"), "*.sqlite\n/.env\nuploads/\nnode_modules\n*.log\n")
+            .unwrap();
+        let options = [("regenerable", "node_modules"), ("ignore", "/skip\n*.log")];
+        let found = look(&temp, &options, 100);
+        let left: Vec<_> = found.left_out.iter().map(|l| (l.path.as_slice(), l.why, l.files)).collect();
+        let want: [(&[u8], _, _); 4] = [
+            (b".git", Why::Git, Some(2)),
+            (b"deep/node_modules", Why::Regenerable, Some(1)),
+            (b"node_modules", Why::Regenerable, Some(2)),
+            (b"skip", Why::Ignored, Some(1)),
+        ];
+        assert_eq!(left, want);
+        assert_eq!(found.ignored, [("*.log".to_owned(), 1)]);
+        let precious: Vec<_> =
+            found.precious.iter().map(|p| (p.path.as_slice(), p.directory, p.files)).collect();
+        let want: [(&[u8], _, _); 3] =
+            [(b".env", false, 1), (b"uploads", true, 2), (b"src/data.sqlite", false, 1)];
+        assert_eq!(precious, want, "a file that git would keep is not named");
+        assert_eq!((found.files, found.complete), (7, true));
+        assert_eq!(found.git.unwrap().position.head.branch(), Some(&b"main"[..]));
+        let covered = look(&temp, &[("git", "true")], 100);
+        assert_eq!((covered.git, covered.left_out), (None, vec![]));
+    }
+
+    #[test]
+    fn it_ends_at_the_limit() {
+        let temp = TempDir::new();
+        for file in ["a/1", "a/2", "b/3", "c/4"] {
+            write(&temp, file);
+        }
+        let found = look(&temp, &[], 2);
+        assert!(!found.complete && found.files == 3);
+        assert!(look(&temp, &[], 4).complete);
+    }
+}
