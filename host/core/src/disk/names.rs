@@ -115,13 +115,6 @@ impl Disk {
         self.run(&op, || Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?))
     }
 
-    /// Removes a directory that holds nothing but files.
-    pub fn remove_dir_of_files(&self, dir: &Dir, name: &[u8]) -> Result<()> {
-        let inner = dir.child(name)?;
-        inner.names()?.iter().try_for_each(|file| self.unlink(&inner, file))?;
-        self.rmdir(dir, name)
-    }
-
     /// Makes a symbolic link that points to `target`, verbatim.
     pub fn symlink(&self, dir: &Dir, name: &[u8], target: &[u8]) -> Result<()> {
         one_name(name)?;

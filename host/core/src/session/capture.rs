@@ -102,7 +102,7 @@ fn left_out(roots: &[Root]) -> Vec<LeftOut> {
         LeftOut {
             reason: why.word().to_owned(),
             count: items().count() as u64,
-            files: items().filter_map(|item| item.files).chain(single).reduce(|a, b| a + b),
+            files: items().filter_map(|item| item.files).chain(single).reduce(u64::saturating_add),
             paths: items().take(NAMED).map(|item| Bytes(item.path.clone())).collect(),
         }
     };

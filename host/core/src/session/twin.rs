@@ -10,29 +10,26 @@
 //! damaged is the same pack: its other name gets the mark too and never comes back
 //! without it. A twin that cannot be written is no error: `status` tells.
 
+mod fill;
+
+pub(super) use fill::{Filling, same_file};
+
 use super::{Environment, Project, Session};
-use crate::disk::{Dir, Disk, size_text};
-use crate::error::{Error, Kind, Result, show};
+use crate::disk::{Dir, size_text};
+use crate::error::{Kind, Result, show};
 use crate::history::Id;
 use crate::history::snapshot::META;
 use crate::project::STORE;
 use crate::project::registry::{Registry, ensure};
-use crate::store::{DAMAGED, Lock, PackName};
-use rustix::io::Errno;
+use crate::store::Lock;
+use fill::{FILES, is_id, there, unmarked};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Small files at the top that belong to the history; `format` is last, since a
-/// directory without it is no store.
-const FILES: [&[u8]; 5] = [b".gitignore", b"CACHEDIR.TAG", b"id", b"timeline", b"format"];
-
 /// Where links do not reach, at most this many bytes of packs are copied.
 const MOST_COPIED: u64 = 1 << 30;
-
-/// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
 
 /// The twin of the store that the registry knows for the project's root, if it is there.
 pub(super) fn find(env: &Environment) -> Option<PathBuf> {
@@ -45,15 +42,6 @@ pub(super) fn find(env: &Environment) -> Option<PathBuf> {
 pub(super) fn place(env: &Environment, id: &str) -> Option<PathBuf> {
     let plain = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
     plain.then(|| env.state.join(id))
-}
-
-/// The name of a pack's file without the mark that objects in it are damaged.
-fn unmarked(name: &[u8]) -> &[u8] {
-    name.strip_suffix(DAMAGED).unwrap_or(name)
-}
-
-fn is_pack(name: &[u8]) -> bool {
-    PackName::parse(unmarked(name)).is_some()
 }
 
 /// The twin of the project's store, when it has something that the store lacks. A store
@@ -215,10 +203,10 @@ impl Session {
                     true => {
                         let aside = [b".gone-", &name[..]].concat();
                         disk.rename(&theirs, name, &theirs, &aside)?;
-                        disk.remove_dir_of_files(&theirs, &aside)?;
+                        disk.remove_all(&theirs, &aside)?;
                     }
                     false if sub == b"packs" => disk.unlink(&theirs, name)?,
-                    false => disk.remove_dir_of_files(&theirs, name)?,
+                    false => disk.remove_all(&theirs, name)?,
                 }
             }
             // Else it could be there again after a power cut, and be brought back.
@@ -236,170 +224,6 @@ impl Session {
     }
 }
 
-/// Giving one of the two what the other has.
-pub(super) struct Filling<'a> {
-    pub disk: &'a Disk,
-    /// From the twin to the store: what the store has stays as it is.
-    pub inward: bool,
-    /// Bytes that may still be copied where links do not reach.
-    pub budget: u64,
-}
-
-impl Filling<'_> {
-    fn fill(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>) -> Result<()> {
-        self.packs(from, to)?;
-        self.snapshots(from, to, touched)?;
-        for name in FILES {
-            self.file(from, to, name)?;
-        }
-        Ok(())
-    }
-
-    fn packs(&mut self, from: &Dir, to: &Dir) -> Result<()> {
-        let Some(from) = there(from, b"packs")? else { return Ok(()) };
-        let to = Self::sub(self.disk, to, b"packs")?;
-        let theirs = from.names()?;
-        let there = to.names()?;
-        let have: HashSet<&[u8]> = match self.inward {
-            true => there.iter().map(|name| unmarked(name)).collect(),
-            false => there.iter().map(|name| &name[..]).collect(),
-        };
-        let known = |name: &[u8]| have.contains(if self.inward { unmarked(name) } else { name });
-        let new: Vec<&Vec<u8>> = theirs.iter().filter(|name| is_pack(name) && !known(name)).collect();
-        for name in new {
-            self.second_name(&from, &to, name, name)?;
-        }
-        if self.inward { Ok(()) } else { self.marks(&from, &to, &theirs) }
-    }
-
-    /// Gives a pack that was marked as damaged, or is no longer, the same mark in the twin.
-    fn marks(&self, store: &Dir, twin: &Dir, ours: &[Vec<u8>]) -> Result<()> {
-        let ours: HashSet<&[u8]> = ours.iter().map(|name| &name[..]).collect();
-        for name in twin.names()?.iter().filter(|name| !ours.contains(&name[..])) {
-            let marked = [name, DAMAGED].concat();
-            let outdated = match name.strip_suffix(DAMAGED) {
-                Some(plain) => ours.contains(plain),
-                // A copy may be whole where the store's is not: it is looked into first.
-                None => ours.contains(&marked[..]) && same_file(store, &marked, twin, name)?,
-            };
-            if outdated {
-                self.disk.unlink(twin, name)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn snapshots(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>) -> Result<()> {
-        let Some(from) = there(from, b"snapshots")? else { return Ok(()) };
-        let to = Self::sub(self.disk, to, b"snapshots")?;
-        let have: HashSet<Vec<u8>> = to.names()?.into_iter().collect();
-        for name in from.names()?.iter().filter(|name| is_id(name)) {
-            let touched = touched.is_some_and(|id| id.as_str().as_bytes() == &name[..]);
-            if have.contains(name) && !touched && to.child(name)?.stat(META.as_bytes())?.is_some() {
-                continue;
-            }
-            let source = from.child(name)?;
-            if source.stat(META.as_bytes())?.is_none() {
-                continue;
-            }
-            if have.contains(name) {
-                self.missing(&source, &to.child(name)?)?;
-                continue;
-            }
-            // Whole or not at all, as when it was committed.
-            let aside = [b".", &name[..]].concat();
-            self.missing(&source, &Self::sub(self.disk, &to, &aside)?)?;
-            self.disk.rename(&to, &aside, &to, name)?;
-        }
-        Ok(())
-    }
-
-    fn missing(&mut self, from: &Dir, to: &Dir) -> Result<()> {
-        for name in from.names()? {
-            if to.stat(&name)?.is_none() {
-                self.second_name(from, to, &name, &name)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Puts what the other has in the place of `name`.
-    pub fn replace(&mut self, from: &Dir, to: &Dir, name: &[u8]) -> Result<()> {
-        let aside = [b".", name, b".twin"].concat();
-        if to.stat(&aside)?.is_some() {
-            self.disk.unlink(to, &aside)?;
-        }
-        if self.second_name(from, to, name, &aside)? {
-            self.disk.rename(to, &aside, to, name)?;
-        }
-        Ok(())
-    }
-
-    /// A small file at the top, which may have been written anew since.
-    fn file(&mut self, from: &Dir, to: &Dir, name: &[u8]) -> Result<()> {
-        let (Some(source), there) = (from.stat(name)?, to.stat(name)?) else { return Ok(()) };
-        if self.inward && there.is_some() {
-            return Ok(());
-        }
-        let same = there.is_some_and(|there| {
-            (there.st_dev, there.st_ino) == (source.st_dev, source.st_ino)
-                || (there.st_dev != source.st_dev
-                    && there.st_size == source.st_size
-                    && there.st_mtime >= source.st_mtime)
-        });
-        if same { Ok(()) } else { self.replace(from, to, name) }
-    }
-
-    /// Links `old` as `new`, or copies it where a link does not reach.
-    fn second_name(&mut self, from: &Dir, to: &Dir, old: &[u8], new: &[u8]) -> Result<bool> {
-        const NO_LINK: [Errno; 4] = [Errno::XDEV, Errno::PERM, Errno::MLINK, Errno::OPNOTSUPP];
-        match self.disk.link(from, old, to, new) {
-            Ok(()) => return Ok(true),
-            Err(e) if NO_LINK.iter().any(|errno| e.os_error() == Some(errno.raw_os_error())) => {}
-            Err(e) => return Err(e),
-        }
-        let size = from.stat(old)?.map_or(0, |stat| stat.st_size as u64);
-        if size > self.budget {
-            return Ok(false);
-        }
-        self.budget -= size;
-        self.copy(from, to, old, new)?;
-        Ok(true)
-    }
-
-    fn copy(&self, from: &Dir, to: &Dir, old: &[u8], new: &[u8]) -> Result<()> {
-        use std::os::unix::fs::FileExt;
-        let source = from.open_file(old)?;
-        let aside = [b".", new, b".copy"].concat();
-        if to.stat(&aside)?.is_some() {
-            self.disk.unlink(to, &aside)?;
-        }
-        let target = self.disk.create_file(to, &aside, 0o600)?;
-        let (mut piece, mut at) = (vec![0; PIECE], 0);
-        loop {
-            let n =
-                source.read_at(&mut piece, at).map_err(|e| Error::io(e, "could not read", from.join(old)))?;
-            if n == 0 {
-                break;
-            }
-            self.disk.write_all(&target, at, &piece[..n])?;
-            at += n as u64;
-        }
-        // The timeline is appended to; all else is sealed.
-        let bits = if old == b"timeline" { 0o600 } else { 0o400 };
-        self.disk.set_mode_of(&target, bits)?;
-        self.disk.sync_file(&target)?;
-        self.disk.rename(to, &aside, to, new)
-    }
-
-    fn sub(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
-        if dir.stat(name)?.is_none() {
-            disk.mkdir(dir, name, 0o700)?;
-        }
-        dir.child(name)
-    }
-}
-
 /// Bytes of the packs in a twin that are copies: no other name of them is in a store.
 fn copied(twin: &Dir) -> Result<u64> {
     let Some(packs) = there(twin, b"packs")? else { return Ok(0) };
@@ -410,25 +234,4 @@ fn copied(twin: &Dir) -> Result<u64> {
         }
     }
     Ok(bytes)
-}
-
-fn there(dir: &Dir, name: &[u8]) -> Result<Option<Dir>> {
-    match dir.child(name) {
-        Ok(dir) => Ok(Some(dir)),
-        Err(e) if e.kind() == Kind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
-/// Whether the two names are of one file.
-pub(super) fn same_file(a: &Dir, a_name: &[u8], b: &Dir, b_name: &[u8]) -> Result<bool> {
-    let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-    Ok(match (a.stat(a_name)?, b.stat(b_name)?) {
-        (Some(a), Some(b)) => id(a) == id(b),
-        _ => false,
-    })
-}
-
-fn is_id(name: &[u8]) -> bool {
-    std::str::from_utf8(name).ok().and_then(Id::parse).is_some()
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod crash;
+mod forge;
 mod hostile;
 mod opening;
 mod outlive;

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// The tree backend without its component.
-struct Trees;
+pub(super) struct Trees;
 
 impl Backend for Trees {
     fn snapshot(&self, call: &Call, previous: &[Part]) -> Result<Vec<Part>> {

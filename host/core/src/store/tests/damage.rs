@@ -217,6 +217,8 @@ fn an_index_that_lies_is_found_out() {
         (Frame { offset: 16, stored: 500 << 20, raw: 500 << 20, encoding: Encoding::Raw }, 0, 9),
         (Frame { offset: 16, stored: 9, raw: 1000, encoding: Encoding::Zstd }, 0, 1000),
         (Frame { offset: 16, stored: 9, raw: 9, encoding: Encoding::Raw }, raw, raw),
+        (Frame { offset: 4096, stored: 9, raw: 9, encoding: Encoding::Aligned }, 0, 9),
+        (Frame { offset: 4096, stored: 9, raw: 9, encoding: Encoding::Aligned }, raw, raw),
     ] {
         for number in [0, 7, raw] {
             let mut draft = Draft::begin(&store.disk, &store.dir).unwrap();
