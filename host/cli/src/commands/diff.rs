@@ -16,7 +16,7 @@ use snapback_core::history::snapshot::{Captured, Snapshot};
 use snapback_core::session::{Difference, Present, Project, differences};
 use snapback_core::store::Source;
 use snapback_core::text::Bytes;
-use snapback_core::tree::compare::ChangeKind;
+use snapback_core::tree::compare::{self, ChangeKind};
 use std::collections::BTreeMap;
 
 /// Does it.
@@ -34,7 +34,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let to = args.to.as_ref().map(|id| project.find(id)).transpose()?;
     let present: Option<Present> = match &to {
         Some(_) => None,
-        None => Some(project.present(&from)?),
+        None => Some(project.present(&from, args.patch)?),
     };
     let (source, after): (&dyn Source, &[Captured]) = match (&to, &present) {
         (Some(to), _) => (&*store, &to.targets),
@@ -54,12 +54,12 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(&c.target))).collect();
     found.begin(&from, to)?;
     let mut any = false;
-    differences(source, &from.targets, after, &mut |mut change| {
+    differences(source, &from.targets, after, &mut |mut change, entries| {
         if is_wanted(&change, &bases, &paths) {
-            let now = change.after.as_ref();
+            let now = entries.and_then(|entries| entries.after.as_ref());
             change.by = apart.as_ref().and_then(|apart| apart.by(&change.target, &change.path, now));
             any = true;
-            found.one(&change)?;
+            found.one(&change, entries)?;
         }
         Ok(())
     })?;
@@ -84,7 +84,7 @@ fn base(target: &Target) -> Vec<u8> {
 /// Whether a change inside a target is at one of `paths` of the project, or lies in
 /// one; all do when there are none.
 fn is_wanted(change: &Difference, bases: &[(&str, Vec<u8>)], paths: &[Bytes]) -> bool {
-    let base = bases.iter().find(|(target, _)| *target == change.target);
+    let base = bases.iter().find(|(target, _)| **target == *change.target);
     let place = match base {
         Some((_, base)) if !base.is_empty() => [base, &change.path[..]].join(&b'/'),
         _ => change.path.clone(),
@@ -136,7 +136,7 @@ impl Found<'_> {
             .bytes(format!("{{\n  \"from\": \"{}\",\n  \"to\": {to},\n  \"changes\": [", from.id).as_bytes())
     }
 
-    fn one(&mut self, change: &Difference) -> Result<()> {
+    fn one(&mut self, change: &Difference, entries: Option<&compare::Change>) -> Result<()> {
         match self.form {
             Form::Json => {
                 let json = serde_json::to_string(&Change::from(change)).expect("a change is JSON");
@@ -145,14 +145,19 @@ impl Found<'_> {
                 self.out.bytes(format!("{comma}\n    {json}").as_bytes())
             }
             Form::Stat => {
-                self.counts.entry(change.target.clone()).or_default().add(change.kind);
+                self.counts.entry(change.target.to_string()).or_default().add(change.kind);
                 Ok(())
             }
             Form::Short => self.head(change),
             Form::Patch => {
                 self.head(change)?;
                 let out = &mut *self.out;
-                patch::write(change, self.source, &self.terminal, &mut |bytes| out.bytes(bytes))
+                match entries {
+                    Some(entries) => {
+                        patch::write(entries, self.source, &self.terminal, &mut |bytes| out.bytes(bytes))
+                    }
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -185,6 +190,7 @@ impl Found<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use snapback_core::session::What;
 
     #[test]
     fn a_path_covers_itself_and_what_lies_in_it() {
@@ -192,8 +198,7 @@ mod tests {
             target: target.into(),
             kind: ChangeKind::Added,
             path: path.as_bytes().to_vec(),
-            before: None,
-            after: None,
+            what: What::Entry,
             by: None,
         };
         let bases = [("tree", Vec::new()), ("code", b"src".to_vec())];

@@ -19,7 +19,7 @@ pub struct Change {
 impl From<&Difference> for Change {
     fn from(difference: &Difference) -> Self {
         Self {
-            target: difference.target.clone(),
+            target: difference.target.to_string(),
             kind: difference.kind.word(),
             path: Bytes(difference.path.clone()),
             by: difference.by.map(By::word),
@@ -148,11 +148,12 @@ impl<'a> RunReport<'a> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use snapback_core::session::What;
     use snapback_core::tree::compare::ChangeKind;
 
     fn change(path: &[u8]) -> Difference {
-        let (target, path) = ("tree".to_owned(), path.to_vec());
-        Difference { target, kind: ChangeKind::Added, path, before: None, after: None, by: None }
+        let (target, path) = ("tree".into(), path.to_vec());
+        Difference { target, kind: ChangeKind::Added, path, what: What::Entry, by: None }
     }
 
     #[test]

@@ -8,9 +8,8 @@ use crate::terminal::{Terminal, Tone};
 use similar::{Algorithm, ChangeTag, TextDiff};
 use snapback_core::error::{Result, show_bytes};
 use snapback_core::project::units::human;
-use snapback_core::session::Difference;
 use snapback_core::store::{Source, content};
-use snapback_core::tree::compare::Aspects;
+use snapback_core::tree::compare::{Aspects, Change};
 use snapback_core::tree::node::{Entry, Node};
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ const CONTEXT: usize = 3;
 /// # Errors
 /// When a content cannot be read, or `out` fails.
 pub fn write(
-    change: &Difference,
+    change: &Change,
     source: &dyn Source,
     terminal: &Terminal,
     out: &mut dyn FnMut(&[u8]) -> Result<()>,
@@ -191,7 +190,7 @@ fn painted(sign: &str, line: &[u8], tone: Option<Tone>, terminal: &Terminal) -> 
 mod tests {
     use super::*;
     use snapback_core::object::{Key, ObjectKind};
-    use snapback_core::tree::compare::ChangeKind;
+    use snapback_core::tree::node::Time;
     use std::collections::HashMap;
 
     const PLAIN: Terminal = Terminal { width: None, colour_out: false, err: false };
@@ -209,13 +208,14 @@ mod tests {
         let contents = [&before, &after].into_iter().flatten();
         let objects: HashMap<_, _> =
             contents.map(|(_, b)| (Key::of(ObjectKind::Blob, b), b.to_vec())).collect();
-        let change = Difference {
-            target: "tree".into(),
-            kind: ChangeKind::Modified,
+        let change = Change {
             path: b"d/f".to_vec(),
             before: before.map(|(entry, _)| entry),
+            before_time: Time::default(),
             after: after.map(|(entry, _)| entry),
-            by: None,
+            after_time: Time::default(),
+            common: 1,
+            passage: false,
         };
         let mut written = Vec::new();
         write(&change, &objects, terminal, &mut |bytes| {

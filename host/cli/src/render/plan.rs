@@ -4,8 +4,7 @@ use super::words::{Counts, about, age, command_line, letter};
 use snapback_core::error::{show, show_bytes};
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::project::config::TREE;
-use snapback_core::session::{Action, By, Difference, NotRestored, Plan};
-use snapback_core::tree::node::{Entry, Node};
+use snapback_core::session::{Action, By, Difference, NotRestored, Plan, What};
 use std::path::Path;
 
 /// Paths that are shown before they are only counted.
@@ -67,12 +66,9 @@ pub fn when(change: &Difference) -> &'static str {
 
 /// Where a change is: the path, with the target before it unless that is the tree.
 pub fn place(change: &Difference) -> String {
-    let is_dir = |entry: &Option<Entry>| matches!(entry, Some(Entry { node: Node::Dir(_), .. }));
-    let slash =
-        if is_dir(&change.after) || (change.after.is_none() && is_dir(&change.before)) { "/" } else { "" };
+    let slash = if change.what == What::Dir { "/" } else { "" };
     let path = if change.path.is_empty() { ".".to_owned() } else { show_bytes(&change.path) };
-    let is_entry = change.before.is_some() || change.after.is_some();
-    if is_entry && change.target == TREE {
+    if change.what != What::Part && *change.target == *TREE {
         return format!("{path}{slash}");
     }
     format!("{}: {path}{slash}", change.target)
@@ -135,28 +131,22 @@ pub fn done(action: Action, to: &Snapshot, saved: &str, changes: &[Difference]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::object::{Key, ObjectKind};
     use snapback_core::text::Bytes;
     use snapback_core::tree::compare::ChangeKind;
 
-    fn entry(node: Node) -> Option<Entry> {
-        Some(Entry { name: b"x".to_vec(), mode: 0o644, uid: 0, gid: 0, xattrs: vec![], link: None, node })
-    }
-
-    fn change(kind: ChangeKind, path: &str, before: Option<Entry>, after: Option<Entry>) -> Difference {
-        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), before, after, by: None }
+    fn change(kind: ChangeKind, path: &str, what: What) -> Difference {
+        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), what, by: None }
     }
 
     #[test]
     fn a_change_is_a_letter_and_a_path() {
-        let dir = || entry(Node::Dir(Key::of(ObjectKind::Tree, b"")));
         for (change, line) in [
-            (change(ChangeKind::Added, "a b", None, entry(Node::Fifo)), "A a b"),
-            (change(ChangeKind::Deleted, "d", dir(), None), "D d/"),
-            (change(ChangeKind::Modified, "d", dir(), entry(Node::Fifo)), "M d"),
-            (change(ChangeKind::Modified, "", dir(), dir()), "M ./"),
-            (change(ChangeKind::Modified, "a\nb", entry(Node::Fifo), entry(Node::Socket)), "M \"a\\nb\""),
-            (change(ChangeKind::Modified, "main", None, None), "M tree: main"),
+            (change(ChangeKind::Added, "a b", What::Entry), "A a b"),
+            (change(ChangeKind::Deleted, "d", What::Dir), "D d/"),
+            (change(ChangeKind::Modified, "d", What::Entry), "M d"),
+            (change(ChangeKind::Modified, "", What::Dir), "M ./"),
+            (change(ChangeKind::Modified, "a\nb", What::Entry), "M \"a\\nb\""),
+            (change(ChangeKind::Modified, "main", What::Part), "M tree: main"),
         ] {
             assert_eq!(path_line(&change), line);
         }

@@ -282,7 +282,7 @@ pub fn timelines() -> Vec<Vec<u8>> {
 pub fn changes() -> Vec<Vec<u8>> {
     let mut changes = Changes::default();
     for (n, entry) in entries().iter().enumerate() {
-        changes.add(["tree", "db"][n % 2], entry.name.clone(), (n % 3 > 0).then_some(entry));
+        changes.add(["tree", "db"][n % 2], &entry.name, (n % 3 > 0).then_some(entry));
     }
     vec![
         Changes::default().encode(),

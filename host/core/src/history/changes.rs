@@ -14,10 +14,11 @@ use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
 use crate::store::pack::decompress;
 use crate::tree::node::{Entry, encode_tree};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const FILE: &str = "changes";
+const WHAT: &str = "the changes of a run";
 const VERSION: u8 = 1;
 
 /// The decoded form is never larger than this; a run that changed more is not told
@@ -29,18 +30,57 @@ type Digest = Option<[u8; 8]>;
 
 /// The paths that a run changed, and how it left them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes(HashMap<String, HashMap<Vec<u8>, Digest>>);
+pub struct Changes(BTreeMap<String, Paths>);
+
+/// Those of one target, as they are stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Paths {
+    bytes: Vec<u8>,
+    /// Where each begins: sorted by their paths where they were read.
+    starts: Vec<u32>,
+}
+
+impl Paths {
+    fn add(&mut self, path: &[u8], left: Digest) {
+        self.starts.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        self.bytes.put_bytes(path);
+        self.bytes.put_u8(u8::from(left.is_some()));
+        self.bytes.extend_from_slice(&left.unwrap_or_default());
+    }
+
+    /// The path that begins at `start`, and how it was left.
+    fn at(&self, start: u32) -> Result<(&[u8], Digest)> {
+        let mut r = Reader::new(self.bytes.get(start as usize..).unwrap_or_default(), WHAT);
+        let path = r.bytes()?;
+        let there = r.u8()? != 0;
+        let digest: [u8; 8] = r.take(8)?.try_into().expect("eight bytes were taken");
+        Ok((path, there.then_some(digest)))
+    }
+
+    fn path(&self, start: u32) -> &[u8] {
+        self.at(start).map_or(b"", |(path, _)| path)
+    }
+}
 
 impl Changes {
     /// Adds a path of `target` as the run left it.
-    pub fn add(&mut self, target: &str, path: Vec<u8>, left: Option<&Entry>) {
-        self.0.entry(target.to_owned()).or_default().insert(path, left.map(digest));
+    pub fn add(&mut self, target: &str, path: &[u8], left: Option<&Entry>) {
+        if !self.0.contains_key(target) {
+            self.0.insert(target.to_owned(), Paths::default());
+        }
+        if let Some(paths) = self.0.get_mut(target) {
+            paths.add(path, left.map(digest));
+        }
     }
 
-    /// Whether a path that differs now (it is `now`) is just as the run left it.
+    /// Whether a path that differs now (it is `now`) is just as the run left it. Of what
+    /// was read, not of what is being added to.
     pub fn explain(&self, target: &str, path: &[u8], now: Option<&Entry>) -> bool {
-        let left = self.0.get(target).and_then(|paths| paths.get(path));
-        left.is_some_and(|left| *left == now.map(digest))
+        let left = self.0.get(target).and_then(|paths| {
+            let found = paths.starts.binary_search_by(|start| paths.path(*start).cmp(path)).ok()?;
+            paths.at(paths.starts[found]).ok()
+        });
+        left.is_some_and(|(_, left)| left == now.map(digest))
     }
 
     /// Writes them for the run of snapshot `id`.
@@ -76,26 +116,26 @@ impl Changes {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
-        let mut targets: Vec<_> = self.0.iter().collect();
-        targets.sort_by_key(|(name, _)| *name);
-        out.put_uint(targets.len() as u64);
-        for (name, paths) in targets {
-            let mut paths: Vec<_> = paths.iter().collect();
-            paths.sort();
+        let bytes: usize = self.0.values().map(|paths| paths.bytes.len()).sum();
+        let mut out = Vec::with_capacity(bytes + 64);
+        out.push(VERSION);
+        out.put_uint(self.0.len() as u64);
+        for (name, paths) in &self.0 {
+            let mut starts = paths.starts.clone();
+            starts.sort_by(|a, b| paths.path(*a).cmp(paths.path(*b)));
             out.put_bytes(name.as_bytes());
-            out.put_uint(paths.len() as u64);
-            for (path, digest) in paths {
+            out.put_uint(starts.len() as u64);
+            for (path, left) in starts.iter().filter_map(|start| paths.at(*start).ok()) {
                 out.put_bytes(path);
-                out.put_u8(u8::from(digest.is_some()));
-                out.extend_from_slice(&digest.unwrap_or_default());
+                out.put_u8(u8::from(left.is_some()));
+                out.extend_from_slice(&left.unwrap_or_default());
             }
         }
         out
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut r = Reader::new(bytes, "the changes of a run");
+        let mut r = Reader::new(bytes, WHAT);
         if r.u8()? != VERSION {
             return Err(r.damaged("an unknown version"));
         }
@@ -103,7 +143,7 @@ impl Changes {
         let mut last_name = None;
         for _ in 0..r.uint()? {
             let name = r.text()?.to_owned();
-            let mut paths = HashMap::new();
+            let mut paths = Paths::default();
             let mut last = None;
             for _ in 0..r.uint()? {
                 let path = r.bytes()?;
@@ -113,7 +153,7 @@ impl Changes {
                     return Err(r.damaged("a path that is not in its one form"));
                 }
                 last = Some(path);
-                paths.insert(path.to_vec(), (there == 1).then_some(digest));
+                paths.add(path, (there == 1).then_some(digest));
             }
             if last_name.as_ref().is_some_and(|last| *last >= name) {
                 return Err(r.damaged("targets out of order"));
@@ -157,8 +197,8 @@ mod tests {
         let id = Id::parse("20260102-030405-0001").unwrap();
         fs::create_dir(temp.path().join(id.as_str())).unwrap();
         let mut changes = Changes::default();
-        changes.add("tree", b"a/\xfe".to_vec(), Some(&entry(0o644)));
-        changes.add("tree", b"gone".to_vec(), None);
+        changes.add("tree", b"a/\xfe", Some(&entry(0o644)));
+        changes.add("tree", b"gone", None);
         changes.record(&Disk::default(), &Dir::open(temp.path()).unwrap(), &id).unwrap();
         let read = Changes::load(temp.path(), &id).unwrap();
         assert_eq!(read, changes);

@@ -6,7 +6,7 @@ use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::object::ObjectKind;
 use crate::store::{Source, Writer};
-use crate::tree::compare::{self, ChangeKind, Only};
+use crate::tree::compare::{self, Change, ChangeKind, Only};
 use crate::tree::node::Entry;
 use crate::tree::root::Root;
 use std::sync::Arc;
@@ -15,18 +15,38 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The target.
-    pub target: String,
+    pub target: Arc<str>,
     /// Whether it came, changed, or went.
     pub kind: ChangeKind,
     /// Path inside the target, or the backend's name for the part.
     pub path: Vec<u8>,
-    /// The entry before, where it is one of a tree.
-    pub before: Option<Entry>,
-    /// The entry after, where it is one of a tree.
-    pub after: Option<Entry>,
+    /// What the path names.
+    pub what: What,
     /// Who made it, where that is known.
     pub by: Option<By>,
 }
+
+/// What the path of a difference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A part that a backend stored.
+    Part,
+    /// An entry of a tree that is no directory afterwards.
+    Entry,
+    /// A directory of a tree; one that is gone was one.
+    Dir,
+}
+
+impl What {
+    fn of(change: &Change) -> Self {
+        let is_dir = change.becomes_dir() || (change.after.is_none() && change.was_dir());
+        if is_dir { Self::Dir } else { Self::Entry }
+    }
+}
+
+/// What is done with each difference; where it is one of a tree, with its two entries.
+/// They are not kept in a [`Difference`], of which there may be hundreds of thousands.
+pub type EachDifference<'a> = &'a mut dyn FnMut(Difference, Option<&Change>) -> Result<()>;
 
 /// Who made a change to what a run was started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,18 +96,18 @@ impl Project {
     }
 
     /// The present state of the targets of `like`, by the settings frozen in it.
-    /// Nothing of it is kept.
+    /// Nothing of it is kept. With `content`, what its files hold can be read.
     ///
     /// # Errors
     /// When it cannot be captured.
-    pub fn present(&self, like: &Snapshot) -> Result<Present> {
+    pub fn present(&self, like: &Snapshot, content: bool) -> Result<Present> {
         let store = self.need_store()?;
         if self.foreign().is_some() {
             let why = "the present cannot be compared with what a foreign store holds";
             return Err(Error::new(Kind::Denied, why)
                 .hint("`snapback diff ID ID` compares two snapshots; `snapback trust --store` trusts it"));
         }
-        let source = Arc::new(store.scratch());
+        let source = Arc::new(store.scratch(content));
         let targets = self.capture_like(like, &[], &source)?;
         Ok(Present { targets, source })
     }
@@ -103,7 +123,7 @@ pub fn differences(
     source: &dyn Source,
     before: &[Captured],
     after: &[Captured],
-    found: &mut dyn FnMut(Difference) -> Result<()>,
+    found: EachDifference<'_>,
 ) -> Result<()> {
     for before in before {
         if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
@@ -117,12 +137,16 @@ pub(super) fn in_target(
     source: &dyn Source,
     before: &Captured,
     after: &Captured,
-    found: &mut dyn FnMut(Difference) -> Result<()>,
+    found: EachDifference<'_>,
 ) -> Result<()> {
-    let target = &before.target.name;
+    let target: Arc<str> = before.target.name.as_str().into();
+    let whole = |part: &str, kind| {
+        let (target, path) = (target.clone(), part.as_bytes().to_vec());
+        Difference { target, kind, path, what: What::Part, by: None }
+    };
     for part in &before.parts {
         let Some(other) = after.parts.iter().find(|other| other.name == part.name) else {
-            found(whole(target, &part.name, ChangeKind::Deleted))?;
+            found(whole(&part.name, ChangeKind::Deleted), None)?;
             continue;
         };
         if part.content == other.content {
@@ -133,28 +157,18 @@ pub(super) fn in_target(
             let b = Root::decode(&source.read(&other.content)?)?;
             for change in compare::compare(source, &a, &b, &Only::default())? {
                 let change = change?;
-                found(Difference {
-                    target: target.clone(),
-                    kind: change.kind(),
-                    path: change.path,
-                    before: change.before,
-                    after: change.after,
-                    by: None,
-                })?;
+                let (target, path) = (target.clone(), change.path.clone());
+                let (kind, what) = (change.kind(), What::of(&change));
+                found(Difference { target, kind, path, what, by: None }, Some(&change))?;
             }
         } else {
-            found(whole(target, &part.name, ChangeKind::Modified))?;
+            found(whole(&part.name, ChangeKind::Modified), None)?;
         }
     }
     for part in &after.parts {
         if !before.parts.iter().any(|other| other.name == part.name) {
-            found(whole(target, &part.name, ChangeKind::Added))?;
+            found(whole(&part.name, ChangeKind::Added), None)?;
         }
     }
     Ok(())
-}
-
-fn whole(target: &str, part: &str, kind: ChangeKind) -> Difference {
-    let (target, path) = (target.to_owned(), part.as_bytes().to_vec());
-    Difference { target, kind, path, before: None, after: None, by: None }
 }

@@ -30,7 +30,7 @@ mod twin;
 mod verify;
 
 pub use beyond::{Beyond, Uncovered};
-pub use diff::{Apart, By, Difference, Present, differences};
+pub use diff::{Apart, By, Difference, EachDifference, Present, What, differences};
 pub use execute::{NotRestored, Outcome};
 pub use histories::{Collected, Histories, History, Whereabouts};
 pub use list::{Damaged, Listing, State};

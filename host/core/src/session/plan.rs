@@ -172,12 +172,12 @@ impl Session {
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
         for now in &current {
             let stored = to.target(&now.target.name).expect("captured like it");
-            in_target(&*writer, now, stored, &mut |mut difference| {
+            in_target(&*writer, now, stored, &mut |mut difference, change| {
                 if is_within(&difference.path, paths) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
-                    difference.by =
-                        apart.as_ref().and_then(|apart| apart.by(target, path, difference.before.as_ref()));
+                    let present = change.and_then(|change| change.before.as_ref());
+                    difference.by = apart.as_ref().and_then(|apart| apart.by(target, path, present));
                     changes.push(difference);
                 }
                 Ok(())
@@ -220,7 +220,7 @@ impl Session {
         let mut steps = timeline.done.iter().rev();
         let run = steps.find(|step| step.kind == SnapshotKind::Run);
         let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;
-        let writer = Arc::new(self.opened().scratch());
+        let writer = Arc::new(self.opened().scratch(false));
         let current = self.capture_like(&start, &[], &writer)?;
         let mut snapshots: Vec<Snapshot> = self
             .ids()?

@@ -66,10 +66,12 @@ impl Project {
     /// When the present cannot be captured, or the snapshot cannot be read.
     pub fn rest_of(&self, step: &Pending) -> Result<Vec<Difference>> {
         let to = self.load(&step.to)?;
-        let present = self.present(&to)?;
+        let present = self.present(&to, false)?;
         let mut rest = Vec::new();
-        differences(&*present.source, &present.targets, &to.targets, &mut |difference| {
-            if step.targets.contains(&difference.target) && is_within(&difference.path, &step.only) {
+        differences(&*present.source, &present.targets, &to.targets, &mut |difference, _| {
+            if step.targets.iter().any(|name| **name == *difference.target)
+                && is_within(&difference.path, &step.only)
+            {
                 rest.push(difference);
             }
             Ok(())

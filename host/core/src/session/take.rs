@@ -216,10 +216,14 @@ impl Session {
         }
         self.mirror(Some(id));
         let start = self.load(id)?;
-        let present = self.present(&start)?;
+        let present = self.present(&start, false)?;
         let (mut changes, mut found) = (Changes::default(), Vec::new());
-        differences(&*present.source, &start.targets, &present.targets, &mut |difference| {
-            changes.add(&difference.target, difference.path.clone(), difference.after.as_ref());
+        differences(&*present.source, &start.targets, &present.targets, &mut |difference, change| {
+            changes.add(
+                &difference.target,
+                &difference.path,
+                change.and_then(|change| change.after.as_ref()),
+            );
             found.push(difference);
             Ok(())
         })?;

@@ -213,15 +213,19 @@ impl<'a> Lane<'a> {
     ) -> Result<(Key, usize)> {
         let writer = self.writer;
         let room = self.gather().buffer(class).room(len);
-        let n = read_up_to(file, offset, room)?;
-        if n == BLOCK && zeros::is_zero(room) {
+        let (key, n) = read_named(file, offset, room)?;
+        if key == zeros::key(0) {
             return Ok((zeros::put(self, 0)?, n));
         }
-        let key = Key::of(ObjectKind::Blob, &room[..n]);
         if writer.claim(&key)? {
             self.gather().keep(class, key, n, writer)?;
         }
         Ok((key, n))
+    }
+
+    /// What [`Self::put_from`] would return, without storing anything.
+    pub(super) fn name_from(&mut self, file: &File, offset: u64, len: usize) -> Result<(Key, usize)> {
+        read_named(file, offset, self.gather().buffer(Class::Large).room(len))
     }
 
     /// Whether `key` is stored, or was put into this lane's writer.
@@ -250,8 +254,16 @@ impl Drop for Lane<'_> {
     }
 }
 
+/// Reads from `offset` until `room` is full or the file ends; returns the key of what was
+/// read, and how much it was.
+fn read_named(file: &File, offset: u64, room: &mut [u8]) -> Result<(Key, usize)> {
+    let n = read_up_to(file, offset, room)?;
+    let is_zero = n == BLOCK && zeros::is_zero(room);
+    Ok((if is_zero { zeros::key(0) } else { Key::of(ObjectKind::Blob, &room[..n]) }, n))
+}
+
 /// Reads from `offset` until `room` is full or the file ends; returns how much was read.
-pub(super) fn read_up_to(file: &File, offset: u64, room: &mut [u8]) -> Result<usize> {
+fn read_up_to(file: &File, offset: u64, room: &mut [u8]) -> Result<usize> {
     let mut n = 0;
     while n < room.len() {
         match file.read_at(&mut room[n..], offset + n as u64) {

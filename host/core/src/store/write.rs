@@ -32,6 +32,8 @@ pub struct Writer {
     pub(super) store: Arc<Store>,
     /// Nothing of it is to be kept.
     pub(super) scratch: bool,
+    /// What files hold is stored, not only named.
+    holds_content: bool,
     known: Vec<Mutex<HashMap<Key, Known, BuildHasherDefault<KeyHasher>>>>,
     pub(super) state: Mutex<State>,
     spare: Mutex<Vec<Gather>>,
@@ -81,19 +83,21 @@ impl Store {
     /// What killed writers left is removed.
     pub fn writer(self: &Arc<Self>) -> Result<Writer> {
         self.remove_leftovers()?;
-        Ok(self.new_writer(false))
+        Ok(self.new_writer(false, true))
     }
 
     /// Begins writing objects that are only looked at (a comparison with the present):
-    /// they can be read from the writer, and go with it.
-    pub fn scratch(self: &Arc<Self>) -> Writer {
-        self.new_writer(true)
+    /// they can be read from the writer, and go with it. Without `content`, captures only
+    /// find out the keys of what files hold.
+    pub fn scratch(self: &Arc<Self>, content: bool) -> Writer {
+        self.new_writer(true, content)
     }
 
-    fn new_writer(self: &Arc<Self>, scratch: bool) -> Writer {
+    fn new_writer(self: &Arc<Self>, scratch: bool, holds_content: bool) -> Writer {
         Writer {
             store: self.clone(),
             scratch,
+            holds_content,
             known: (0..SHARDS).map(|_| Mutex::default()).collect(),
             state: Mutex::default(),
             spare: Mutex::default(),
@@ -143,6 +147,11 @@ impl Writer {
     /// Stops with `NoSpace` rather than leave less than `bytes` of the file system free.
     pub fn keep_free(&self, bytes: u64) {
         self.floor.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether a capture stores what files hold, or only finds out its keys.
+    pub fn holds_content(&self) -> bool {
+        self.holds_content
     }
 
     /// The store that it writes to.

@@ -5,8 +5,8 @@ use super::build::Builder;
 use super::{LARGE, holes, zeros};
 use crate::backend::Cancel;
 use crate::error::Result;
-use crate::object::{Key, ObjectKind};
-use crate::store::lane::{Class, FRAME, read_up_to};
+use crate::object::Key;
+use crate::store::lane::{Class, FRAME};
 use crate::store::share::Run;
 use crate::store::{BLOCK, Lane, Still};
 use rayon::prelude::*;
@@ -62,9 +62,9 @@ pub fn store_still(
     let file = still.file();
     in_rounds(lane, file, size, sparse, &mut |lane, range| {
         let mut at = range.start;
-        let hash = |block: &mut Vec<u8>, at, len| hash(file, block, at, len);
-        let blocks = stretches(range, &mut Vec::new(), Vec::new, hash, cancel)?;
         let writer = lane.writer();
+        let name = |lane: &mut Lane<'_>, at, len| lane.name_from(file, at, len);
+        let blocks = stretches(range, lane, || writer.lane(), name, cancel)?;
         let mut run = Run::new(writer, file);
         for (key, n) in &blocks {
             if *key == zeros::key(0) {
@@ -80,6 +80,28 @@ pub fn store_still(
         }
         run.end()?;
         Ok(blocks)
+    })
+}
+
+/// Finds out what [`store_file`] would return, and stores no blocks.
+///
+/// # Errors
+/// As [`store_file`] has them.
+pub fn name_file(
+    lane: &mut Lane<'_>,
+    file: &File,
+    size: u64,
+    sparse: bool,
+    cancel: &Cancel,
+) -> Result<(Key, u64)> {
+    if size <= BLOCK as u64 {
+        let (key, n) = lane.name_from(file, 0, size as usize)?;
+        return Ok((key, n as u64));
+    }
+    in_rounds(lane, file, size, sparse, &mut |lane, range| {
+        let writer = lane.writer();
+        let name = |lane: &mut Lane<'_>, at, len| lane.name_from(file, at, len);
+        stretches(range, lane, || writer.lane(), name, cancel)
     })
 }
 
@@ -156,12 +178,4 @@ fn stretches<T>(
         }
     }
     Ok(blocks)
-}
-
-/// The key of what `file` has at `at`, up to `len` bytes; how many there were.
-fn hash(file: &File, block: &mut Vec<u8>, at: u64, len: usize) -> Result<(Key, usize)> {
-    block.resize(BLOCK, 0);
-    let n = read_up_to(file, at, &mut block[..len])?;
-    let is_zero = n == BLOCK && zeros::is_zero(block);
-    Ok((if is_zero { zeros::key(0) } else { Key::of(ObjectKind::Blob, &block[..n]) }, n))
 }

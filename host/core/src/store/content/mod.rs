@@ -21,7 +21,7 @@ pub(super) mod zeros;
 
 pub use build::store_bytes;
 pub use compare::{EachRange, differing};
-pub use file::{store_file, store_still};
+pub use file::{name_file, store_file, store_still};
 pub use list::{List, children};
 pub use load::{EachPiece, Leaf, Piece, begins_shared, load, load_range, pieces, read_all, spread, view};
 

@@ -91,7 +91,7 @@ fn a_writer_reads_what_it_has_not_sealed() {
     let scratch = Scratch::new("unsealed");
     let store = scratch.store();
     let old = put_all(&store, &[b"old".to_vec()]);
-    for writer in [store.writer().unwrap(), store.scratch()] {
+    for writer in [store.writer().unwrap(), store.scratch(true)] {
         let mut lane = writer.lane();
         let small = lane.put(ObjectKind::Tree, b"small").unwrap();
         let large = lane.put(ObjectKind::Blob, &noise(7, 900_000)).unwrap();

@@ -1,7 +1,7 @@
 //! What is to be done about one change.
 
-use super::links::{Links, Role};
-use crate::tree::compare::Change;
+use super::links::Role;
+use crate::tree::compare::Traits;
 
 /// What is to be done about one change to the entry itself, besides removing what
 /// stands in its way.
@@ -24,26 +24,24 @@ pub enum Action {
     Unshare,
 }
 
-/// What `change` asks for.
-pub fn action(change: &Change, links: &Links) -> Action {
-    let Some(after) = &change.after else { return Action::Nothing };
-    if change.passage && !(change.becomes_dir() && change.before.is_none()) {
+/// What a change with these `traits` asks for; `role` is what it is among the names of
+/// its inode.
+pub fn action(traits: Traits, role: Role) -> Action {
+    if !traits.after() || (traits.passage() && !traits.is_new_dir()) {
         return Action::Nothing;
     }
-    if change.becomes_dir() {
-        return if change.was_dir() { Action::SettleDir } else { Action::MakeDir };
+    if traits.becomes_dir() {
+        return if traits.was_dir() { Action::SettleDir } else { Action::MakeDir };
     }
-    match links.role(change) {
+    match role {
         Role::Follower => return Action::Link,
         Role::Leader => return Action::Put,
         Role::Base => return Action::Settle,
         Role::Alone => {}
     }
-    let Some(before) = &change.before else { return Action::Put };
-    let differs = change.aspects();
-    if differs.kind || differs.content {
+    if !traits.before() || !traits.same_content() {
         Action::Put
-    } else if before.link.is_some() && after.link.is_none() {
+    } else if traits.unshared() {
         Action::Unshare
     } else {
         Action::Settle
@@ -51,14 +49,11 @@ pub fn action(change: &Change, links: &Links) -> Action {
 }
 
 /// Whether what was there and is no directory has to go without a successor.
-pub fn removes(change: &Change) -> bool {
-    !change.passage
-        && change.before.is_some()
-        && !change.was_dir()
-        && (change.after.is_none() || change.becomes_dir())
+pub fn removes(traits: Traits) -> bool {
+    !traits.passage() && traits.before() && !traits.was_dir() && (!traits.after() || traits.becomes_dir())
 }
 
 /// Whether the directory that was there has to go.
-pub fn removes_dir(change: &Change) -> bool {
-    !change.passage && change.was_dir() && !change.becomes_dir()
+pub fn removes_dir(traits: Traits) -> bool {
+    !traits.passage() && traits.was_dir() && !traits.becomes_dir()
 }

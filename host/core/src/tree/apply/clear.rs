@@ -9,7 +9,7 @@ use crate::backend::Cancel;
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
-use crate::store::content::store_file;
+use crate::store::content::name_file;
 use rustix::fs::FileType;
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn numbered(name: &[u8], number: u32) -> Vec<u8> {
 pub(super) fn is_stored(store: &Arc<Store>, dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<bool> {
     let file = dir.open_file(name)?;
     let size = file.metadata().map_err(|e| Error::io(e, "could not look at", dir.join(name)))?.len();
-    let scratch = store.scratch();
-    let (key, _) = store_file(&mut scratch.lane(), &file, size, true, cancel)?;
+    let scratch = store.scratch(false);
+    let (key, _) = name_file(&mut scratch.lane(), &file, size, true, cancel)?;
     Ok(size == 0 || store.read(&key).is_ok())
 }

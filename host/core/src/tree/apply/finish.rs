@@ -8,7 +8,7 @@ use super::place::{split, stat_in};
 use super::put::Displaced;
 use super::{Run, lock};
 use crate::error::Result;
-use crate::tree::compare::{Change, Step};
+use crate::tree::compare::{Change, Kept};
 use crate::tree::scan::Stat;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ impl<'a> Run<'a> {
     /// Looks for what earlier calls left in the tree itself, once.
     pub(super) fn notice(&self) {
         self.noticed.call_once(|| {
-            let Ok(walk) = self.walk() else { return };
-            for step in walk {
-                if let Ok(Step::Leave(change)) = step
-                    && change.becomes_dir()
-                    && let Ok(Some(place)) = self.places.open(&change.path)
+            // What cannot be opened now is told when it is needed.
+            let _ = self.tape.each(|step| {
+                if step.leaves
+                    && step.traits.becomes_dir()
+                    && let Ok(Some(place)) = self.places.open(step.path)
                 {
-                    // What cannot be opened now is told when it is needed.
                     let _ = self.asides.notice(&place);
                 }
-            }
+                Ok(())
+            });
         });
     }
 
@@ -69,8 +69,7 @@ impl<'a> Run<'a> {
 
     /// Tells what is not as it should be by now: somebody works in the tree.
     fn look_again(&self) -> Result<()> {
-        let wanted =
-            |change: &Change, _| !change.passage || (change.becomes_dir() && change.before.is_none());
+        let wanted = |step: &Kept<'_>| Ok(!step.traits.passage() || step.traits.is_new_dir());
         self.each(wanted, |change| {
             if let Some(how) = self.check(change)? {
                 self.refuse(Refusal::new(&change.path, how));
@@ -102,14 +101,17 @@ impl<'a> Run<'a> {
         if lock(&self.outcome).refused.is_empty() {
             return Ok(());
         }
-        for step in self.walk()? {
-            let Step::Change(change) = step? else { continue };
-            let is_new = matches!(self.action(&change), Action::Put | Action::Unshare);
-            let Some(entry) = change.after.as_ref().filter(|_| is_new && self.is_refused(&change.path))
-            else {
-                continue;
+        self.tape.each(|step| {
+            if step.leaves
+                || !self.is_refused(step.path)
+                || !matches!(self.action(step)?, Action::Put | Action::Unshare)
+            {
+                return Ok(());
+            }
+            let change = step.change()?;
+            let (Some(entry), name) = (&change.after, self.asides.name_of(&change.path)) else {
+                return Ok(());
             };
-            let name = self.asides.name_of(&change.path);
             for aside in self.asides.all() {
                 if let Some(stat) = stat_in(&aside.dir, &name)?
                     && !aside.is_left(&name)
@@ -118,8 +120,8 @@ impl<'a> Run<'a> {
                     self.disk.unlink(&aside.dir, &name)?;
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Deals with what earlier calls left aside and this one had no use for.
@@ -129,13 +131,11 @@ impl<'a> Run<'a> {
                 continue;
             }
             // Most belong to changes: whoever cut the call short left them where they were.
-            for step in self.walk()? {
-                let Step::Change(change) = step? else { continue };
-                let name = self.asides.name_of(&change.path);
-                if aside.is_left(&name) || aside.is_left(&super::aside::unfinished(&name)) {
-                    self.left_over(&aside, &name, &change)?;
-                }
-            }
+            self.tape.each(|step| {
+                let name = self.asides.name_of(step.path);
+                let is_left = aside.is_left(&name) || aside.is_left(&super::aside::unfinished(&name));
+                if step.leaves || !is_left { Ok(()) } else { self.left_over(&aside, &name, &step.change()?) }
+            })?;
             for name in aside.left() {
                 self.orphan(&aside, &name)?;
             }

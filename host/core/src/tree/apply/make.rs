@@ -67,7 +67,8 @@ impl Run<'_> {
         // What takes several writes may be cut short: it has another name meanwhile.
         let is_long = what.1 > crate::store::BLOCK as u64;
         let first = if is_long { unfinished(name) } else { name.to_vec() };
-        let file = self.disk.create_file(&aside.dir, &first, 0o600)?;
+        // Mostly that is its mode already. Nobody else comes to what stands aside.
+        let file = self.disk.create_file(&aside.dir, &first, entry.mode & 0o777 | 0o600)?;
         let done = self.fill(&file, what).and_then(|()| {
             let on = On::File(&file);
             let have = if aside.inherits { on.xattrs() } else { Vec::new() };

@@ -38,7 +38,7 @@ pub use outcome::{Outcome, Refusal, Saved};
 pub use restore::{Options, Request, run};
 
 pub(super) use action::{Action, action, removes, removes_dir};
-pub(super) use links::Links;
+pub(super) use links::{Links, Role};
 pub(super) use look::Look;
 pub(super) use place::{Place, Places, split};
 pub(super) use rights::Rights;
@@ -52,9 +52,8 @@ use crate::error::Result;
 use crate::report::Report;
 use crate::store::content::LARGE;
 use crate::store::{Source, Store};
-use crate::tree::compare::{Change, Only, Step, Walk};
+use crate::tree::compare::{Change, Kept, Tape};
 use crate::tree::node::{Node, Time};
-use crate::tree::root::Root;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
@@ -70,9 +69,7 @@ pub(super) struct Run<'a> {
     rights: Rights,
     places: Places<'a>,
     asides: Asides<'a>,
-    current: &'a Root,
-    stored: &'a Root,
-    only: &'a Only,
+    tape: Tape,
     options: &'a Options,
     cancel: &'a Cancel,
     report: &'a dyn Report,
@@ -112,10 +109,6 @@ impl<'a> Run<'a> {
 
     fn attributes(&self) -> Attributes<'_> {
         Attributes { disk: self.disk, rights: &self.rights, note: self }
-    }
-
-    fn walk(&self) -> Result<Walk<'_>> {
-        Walk::with_times(self.source, self.current, self.stored, self.only)
     }
 
     /// Leaves a path and all that is in it as they are.
@@ -163,7 +156,7 @@ impl<'a> Run<'a> {
     /// one: their content is what all threads work on.
     fn each(
         &self,
-        pick: impl Fn(&Change, Action) -> bool,
+        pick: impl Fn(&Kept<'_>) -> Result<bool>,
         act: impl Fn(&Change) -> Result<()> + Sync,
     ) -> Result<()> {
         let mut batch = Vec::with_capacity(BATCH);
@@ -177,21 +170,22 @@ impl<'a> Run<'a> {
             batch.clear();
             Ok(())
         };
-        for step in self.walk()? {
-            if let Step::Change(change) = step?
-                && pick(&change, self.action(&change))
-            {
-                batch.push(change);
-                if batch.len() == BATCH {
-                    flush(&mut batch)?;
-                }
+        self.tape.each(|step| {
+            if !step.leaves && pick(step)? {
+                batch.push(step.change()?);
             }
-        }
+            if batch.len() == BATCH { flush(&mut batch) } else { Ok(()) }
+        })?;
         flush(&mut batch)
     }
 
-    fn action(&self, change: &Change) -> Action {
-        action(change, &lock(&self.links))
+    /// What is to be done about a change.
+    fn action(&self, step: &Kept<'_>) -> Result<Action> {
+        let role = match step.traits.linked() {
+            true => lock(&self.links).role(&step.change()?),
+            false => Role::Alone,
+        };
+        Ok(action(step.traits, role))
     }
 }
 

@@ -169,8 +169,13 @@ impl<'a> Run<'a> {
         let Some(aside) = self.aside(change)? else { return Ok(()) };
         let name = self.asides.name_of(&change.path);
         let Some(place) = self.parent(&change.path)? else { return self.drop_staged(&aside, &name) };
+        let last = split(&change.path).1;
+        // Where nothing was, there is mostly nothing now.
+        if change.before.is_none() && matches!(self.bring_in(&aside, &name, &place, last), Ok(true)) {
+            self.count(change);
+            return Ok(());
+        }
         for _ in 0..3 {
-            let last = split(&change.path).1;
             let stat = place.stat_of(last)?;
             let mut found = self.look().at(&place, last, stat.as_ref(), change)?;
             let right;

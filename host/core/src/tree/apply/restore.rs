@@ -12,7 +12,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result, show_bytes};
 use crate::report::{Report, Silent};
 use crate::store::{Source, Store};
-use crate::tree::compare::{Change, Only, Step};
+use crate::tree::compare::{Change, Kept, Only};
 use crate::tree::plan::Plan;
 use crate::tree::root::Root;
 use crate::tree::statcache::StatCache;
@@ -188,9 +188,7 @@ impl<'a> Run<'a> {
             rights: Rights::of_process(),
             places: Places::new(request.disk, request.directory.try_clone()?, request.witness)?,
             asides: Asides::open(request.disk, request.store.dir(), request.target, setting)?,
-            current: request.current,
-            stored: request.stored,
-            only: request.only,
+            tape: std::mem::take(&mut plan.tape),
             options: &request.options,
             cancel: request.cancel,
             report: request.report,
@@ -225,7 +223,7 @@ impl<'a> Run<'a> {
     fn prepare(&self) -> Result<()> {
         // What lies in a directory that is to be made is there only if a call was cut short.
         let resumes = self.has_leftovers();
-        let wanted = |_: &Change, action| matches!(action, Action::Put | Action::Unshare);
+        let wanted = |step: &Kept<'_>| Ok(matches!(self.action(step)?, Action::Put | Action::Unshare));
         self.each(wanted, |change| {
             let may_be_there = resumes || change.common == split(&change.path).0.len();
             if !(may_be_there && self.is_there(change)?) {
@@ -240,59 +238,55 @@ impl<'a> Run<'a> {
 
     fn act(&self, plan: &Plan) -> Result<()> {
         if plan.deleted > 0 || plan.modified > 0 {
-            self.each(|change, _| removes(change), |change| self.remove(change))?;
-            self.in_order(|step| match step {
-                Step::Leave(change) if removes_dir(&change) => self.remove_dir(&change),
-                _ => Ok(()),
-            })?;
+            self.each(|step| Ok(removes(step.traits)), |change| self.remove(change))?;
+            let gone = |step: &Kept<'_>| Ok(step.leaves && removes_dir(step.traits));
+            self.in_order(gone, |change| self.remove_dir(change))?;
         }
-        self.in_order(|step| match step {
-            Step::Change(change) if self.action(&change) == Action::MakeDir => self.make_dir(&change),
-            _ => Ok(()),
-        })?;
-        self.each(|_, action| action == Action::Put, |change| self.put(change))?;
+        let made = |step: &Kept<'_>| Ok(!step.leaves && self.action(step)? == Action::MakeDir);
+        self.in_order(made, |change| self.make_dir(change))?;
+        self.each(|step| Ok(self.action(step)? == Action::Put), |change| self.put(change))?;
         // Names of one inode are never worked on at the same time: each would see the
         // other's doing as somebody's.
-        let alone =
-            |change: &Change| [&change.before, &change.after].into_iter().flatten().all(|e| e.link.is_none());
-        self.each(|change, action| action == Action::Settle && alone(change), |change| self.settle(change))?;
-        self.in_order(|step| match step {
-            Step::Change(change) => match self.action(&change) {
-                Action::Link => self.link(&change),
-                Action::Unshare => self.unshare(&change),
-                Action::Settle if !alone(&change) => self.settle(&change),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        })?;
-        let mut walk = self.walk()?;
-        while let Some(step) = walk.next() {
-            self.cancel.check()?;
-            match step? {
-                Step::Leave(change) if !self.is_refused(&change.path) => self.finish_dir(&change)?,
-                Step::Change(change)
-                    if !walk.entered()
-                        && change.was_dir()
-                        && change.becomes_dir()
-                        && !self.is_refused(&change.path) =>
-                {
-                    self.finish_dir(&change)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        let alone = |step: &Kept<'_>| Ok(!step.traits.linked() && self.action(step)? == Action::Settle);
+        self.each(alone, |change| self.settle(change))?;
+        self.join()?;
+        // A directory that was not opened has nothing in it that differs.
+        let done = |step: &Kept<'_>| {
+            let unopened = !step.entered && step.traits.was_dir() && step.traits.becomes_dir();
+            Ok(step.leaves || unopened)
+        };
+        self.in_order(done, |change| self.finish_dir(change))
     }
 
-    /// Goes through all steps one after the other, without those that were refused.
-    fn in_order(&self, mut act: impl FnMut(Step) -> Result<()>) -> Result<()> {
-        for step in self.walk()? {
-            self.cancel.check()?;
-            match step? {
-                Step::Change(change) | Step::Leave(change) if self.is_refused(&change.path) => {}
-                step => act(step)?,
+    /// Works on what has other names, or had them.
+    fn join(&self) -> Result<()> {
+        self.tape.each(|step| {
+            if step.leaves || !step.traits.linked() || self.is_refused(step.path) {
+                return Ok(());
             }
-        }
-        Ok(())
+            self.cancel.check()?;
+            match self.action(step)? {
+                Action::Link => self.link(&step.change()?),
+                Action::Unshare => self.unshare(&step.change()?),
+                Action::Settle => self.settle(&step.change()?),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Goes through the steps that `pick` wants one after the other, without those that
+    /// were refused.
+    fn in_order(
+        &self,
+        pick: impl Fn(&Kept<'_>) -> Result<bool>,
+        mut act: impl FnMut(&Change) -> Result<()>,
+    ) -> Result<()> {
+        self.tape.each(|step| {
+            self.cancel.check()?;
+            match pick(step)? && !self.is_refused(step.path) {
+                true => act(&step.change()?),
+                false => Ok(()),
+            }
+        })
     }
 }

@@ -12,7 +12,7 @@ use super::{Capture, Worker};
 use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::Key;
 use crate::store::Still;
-use crate::store::content::{store_file, store_still};
+use crate::store::content::{name_file, store_file, store_still};
 use crate::tree::node::Node;
 use crate::tree::root::Why;
 use crate::tree::scan::{Place, Stat};
@@ -118,7 +118,8 @@ impl<'a> Capture<'a> {
             let (lane, cancel) = (worker.lane(), &self.call.cancel);
             let (content, len) = match &still {
                 Some(still) => store_still(lane, still, before.size, sparse, cancel)?,
-                None => store_file(lane, &file, before.size, sparse, cancel)?,
+                None if self.writer.holds_content() => store_file(lane, &file, before.size, sparse, cancel)?,
+                None => name_file(lane, &file, before.size, sparse, cancel)?,
             };
             Ok((content, len, looked.unwrap_or_else(|| Stat::of_open(&file))))
         };
@@ -152,7 +153,7 @@ impl<'a> Capture<'a> {
     /// A still of a large file, where its blocks are to be shared and can be.
     fn still(&self, place: &Place, name: &CStr, file: &File, stat: &Stat) -> Result<Option<Still>> {
         let strategy = self.walk.directory.options().strategy;
-        if strategy == Strategy::Copy || !is_large(stat) {
+        if strategy == Strategy::Copy || !is_large(stat) || !self.writer.holds_content() {
             return Ok(None);
         }
         let still = self.writer.still_of(file)?;

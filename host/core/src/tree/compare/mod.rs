@@ -8,11 +8,15 @@
 
 mod change;
 mod only;
+mod tape;
+mod traits;
 mod uncovered;
 mod walk;
 
 pub use change::{Aspects, Change, ChangeKind};
 pub use only::Only;
+pub use tape::{Kept, Tape};
+pub use traits::Traits;
 pub use uncovered::{Fate, Uncovered, uncovered};
 pub use walk::{Side, Step, Walk};
 

@@ -189,3 +189,83 @@ fn a_tree_that_cannot_be_read_ends_the_walk() {
     let error = Walk::with_times(&objects, &before, &after, &Only::all()).err().unwrap();
     assert_eq!(error.kind(), Kind::Corrupt);
 }
+
+#[test]
+fn steps_that_are_kept_come_again_as_they_were() {
+    let objects = Objects::default();
+    let mut linked = file("linked", "1");
+    linked.entry.link = Some(7);
+    let mut named = file("x", "2");
+    named.entry.xattrs = vec![(b"user.a".to_vec(), b"\0".to_vec())];
+    named.time = Time { sec: -9, nsec: 999_999_999 };
+    let before =
+        vec![dir("d", vec![file("x", "1"), file("y", "1")]), file("f", "1"), linked, dir("gone", vec![])];
+    let after =
+        vec![dir("d", vec![named, file("y", "1")]), dir("f", vec![file("in", "1")]), file("linked", "1")];
+    let (before, after) = (sample_root(&objects, before), sample_root(&objects, after));
+    for only in [Only::all(), Only::new(&[b"f/in".to_vec(), b"d".to_vec()]).unwrap()] {
+        let (mut tape, mut steps) = (Tape::default(), Vec::new());
+        let mut walk = Walk::with_times(&objects, &before, &after, &only).unwrap();
+        while let Some(step) = walk.next() {
+            let step = step.unwrap();
+            tape.add(&step, walk.entered());
+            match step {
+                Step::Change(change) => steps.push((false, walk.entered(), change)),
+                Step::Leave(change) => steps.push((true, false, change)),
+                Step::NotComparable { .. } => panic!("nothing was left out"),
+            }
+        }
+        assert!(steps.len() >= 6);
+        let mut again = Vec::new();
+        tape.each(|step| {
+            let change = step.change()?;
+            assert_eq!((step.traits, step.path), (change.traits(), &change.path[..]));
+            again.push((step.leaves, step.entered, change));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(again, steps);
+    }
+}
+
+#[test]
+fn traits_say_what_the_change_says() {
+    let objects = Objects::default();
+    let mut linked = file("a", "1");
+    linked.entry.link = Some(7);
+    let before = sample_root(&objects, vec![linked, file("b", "1"), dir("c", vec![]), file("e", "1")]);
+    let mut mode = file("e", "1");
+    mode.entry.mode = 0o600;
+    let after = sample_root(&objects, vec![file("a", "1"), dir("b", vec![]), mode]);
+    let told: Vec<String> = Walk::new(&objects, &before, &after, &Only::all())
+        .unwrap()
+        .filter_map(|step| match step.unwrap() {
+            Step::Change(change) => Some(change),
+            _ => None,
+        })
+        .map(|change| {
+            let t = change.traits();
+            let flags = [
+                (t.before(), "before"),
+                (t.after(), "after"),
+                (t.was_dir(), "was-dir"),
+                (t.becomes_dir(), "becomes-dir"),
+                (t.passage(), "passage"),
+                (t.same_content(), "same"),
+                (t.linked(), "linked"),
+                (t.unshared(), "unshared"),
+            ];
+            let flags = flags.iter().filter(|(is, _)| *is).map(|(_, word)| *word);
+            format!("{}: {}", String::from_utf8_lossy(&change.path), flags.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "a: before after same linked unshared",
+            "b: before after becomes-dir",
+            "c: before was-dir",
+            "e: before after same",
+        ]
+    );
+}

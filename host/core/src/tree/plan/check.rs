@@ -6,7 +6,7 @@ use crate::error::{Error, Kind, Result, show};
 use crate::object::Key;
 use crate::store::content::{self, LARGE};
 use crate::tree::apply::{
-    Action, Look, Place, Places, Refusal, Request, Rights, action, removes, removes_dir, split,
+    Action, Look, Place, Places, Refusal, Request, Rights, Role, action, removes, removes_dir, split,
 };
 use crate::tree::compare::{Change, Step, Walk};
 use crate::tree::node::{Entry, Node};
@@ -47,9 +47,10 @@ impl<'a> Check<'a> {
     /// Looks at one change; false when it cannot be done, nor what is inside.
     pub(super) fn change(&mut self, change: &Change, plan: &mut Plan) -> Result<bool> {
         // Roles in groups of hard links do not matter here: all need the same rights.
-        let action = action(change, &Default::default());
-        let moves = removes(change)
-            || removes_dir(change)
+        let traits = change.traits();
+        let action = action(traits, Role::Alone);
+        let moves = removes(traits)
+            || removes_dir(traits)
             || matches!(action, Action::Put | Action::Unshare | Action::MakeDir);
         if let Some(entry) = &change.after
             && action != Action::Nothing

@@ -1,15 +1,15 @@
 //! What a restore is going to do, found without touching anything.
 //!
 //! A plan has counts, what is known to be impossible with the command that would mend
-//! it, and what will come back only in part. It is made by walking the two trees; it
-//! holds no list of changes, which `compare` gives one by one.
+//! it, what will come back only in part, and the steps that lead there, in little space. It
+//! is made by walking the two trees once.
 
 mod check;
 
 use crate::error::{Error, Result};
 use crate::store::content;
 use crate::tree::apply::{Refusal, Request};
-use crate::tree::compare::{Aspects, ChangeKind, Side, Step, Walk};
+use crate::tree::compare::{Aspects, Change, ChangeKind, Side, Step, Tape, Walk};
 use crate::tree::node::Node;
 use crate::tree::root::LeftOut;
 
@@ -38,6 +38,8 @@ pub struct Plan {
     /// There is no room for it.
     pub no_space: Option<Error>,
     pub(super) links: crate::tree::apply::Links,
+    /// The steps that lead there.
+    pub(super) tape: Tape,
 }
 
 impl Plan {
@@ -65,26 +67,36 @@ impl Plan {
     /// # Errors
     /// When some is missing or damaged; the error names the path.
     pub fn verify(&self, request: &Request<'_>) -> Result<()> {
-        for step in Walk::new(request.source, request.current, request.stored, request.only)? {
-            let Step::Change(change) = step? else { continue };
-            let differs = change.aspects();
-            if let Some(Node::File { content, size, .. }) = change.after.as_ref().map(|entry| &entry.node)
-                && !change.passage
-                && (change.before.is_none() || differs.kind || differs.content)
-            {
-                content::load(request.source, content, *size, &mut |_, _| request.cancel.check())
-                    .map_err(|e| e.context(crate::error::show_bytes(&change.path)))?;
+        self.tape.each(|step| {
+            if step.leaves || step.traits.passage() || step.traits.same_content() {
+                return Ok(());
             }
-        }
-        Ok(())
+            let change = step.change()?;
+            let Some(Node::File { content, size, .. }) = change.after.as_ref().map(|entry| &entry.node)
+            else {
+                return Ok(());
+            };
+            content::load(request.source, content, *size, &mut |_, _| request.cancel.check())
+                .map_err(|e| e.context(crate::error::show_bytes(&change.path)))
+        })
     }
 
     fn walk(&mut self, request: &Request<'_>, mut check: Option<&mut check::Check<'_>>) -> Result<()> {
         let mut unknown: Vec<&Vec<u8>> = request.only.paths().iter().collect();
         let (before, after) = (request.current, request.stored);
         let mut walk = Walk::with_times(request.source, before, after, request.only)?;
+        // What was refused, with all in it: it is known, and nothing is done about it.
+        let mut refused: Option<Vec<u8>> = None;
         while let Some(step) = walk.next() {
-            let change = match step? {
+            let step = step?;
+            self.tape.add(&step, walk.entered());
+            let (Step::Change(Change { path, .. })
+            | Step::Leave(Change { path, .. })
+            | Step::NotComparable { left_out: LeftOut { path, .. }, .. }) = &step;
+            if refused.as_ref().is_some_and(|refused| is_inside(path, refused)) {
+                continue;
+            }
+            let change = match step {
                 Step::Change(change) => change,
                 Step::NotComparable { side, left_out } => {
                     self.not_comparable(side, &left_out);
@@ -102,7 +114,7 @@ impl Plan {
                     )
                     .hint(format!("--path {shown}")),
                 );
-                walk.skip_inside();
+                refused = Some(change.path);
                 continue;
             }
             if change.was_dir()
@@ -113,7 +125,7 @@ impl Plan {
                 let (shown, why) = (crate::error::show_bytes(&inside.path), inside.why.word());
                 let reason = format!("it is a directory now, and {shown} in it was not recorded: {why}");
                 self.left.push(Refusal::new(&change.path, reason));
-                walk.skip_inside();
+                refused = Some(change.path);
                 continue;
             }
             self.count(&change);
@@ -121,7 +133,7 @@ impl Plan {
             if let Some(check) = &mut check
                 && !check.change(&change, self)?
             {
-                walk.skip_inside();
+                refused = Some(change.path);
             }
         }
         if !self.links.is_empty() {
@@ -135,7 +147,7 @@ impl Plan {
         Ok(())
     }
 
-    fn count(&mut self, change: &crate::tree::compare::Change) {
+    fn count(&mut self, change: &Change) {
         if change.passage && !(change.becomes_dir() && change.before.is_none()) {
             return;
         }
@@ -183,8 +195,15 @@ impl Plan {
 
 /// The first of what was left out that lies in the directory at `path`.
 fn first_inside<'a>(left_out: &'a [LeftOut], path: &[u8]) -> Option<&'a LeftOut> {
-    let is_inside = |item: &&LeftOut| item.path.starts_with(path) && item.path.get(path.len()) == Some(&b'/');
-    left_out.iter().find(is_inside)
+    left_out.iter().find(|item| is_inside(&item.path, path))
+}
+
+/// Whether `path` lies in the directory at `dir`.
+fn is_inside(path: &[u8], dir: &[u8]) -> bool {
+    match dir {
+        b"" => !path.is_empty(),
+        _ => path.starts_with(dir) && path.get(dir.len()) == Some(&b'/'),
+    }
 }
 
 fn view<'a>(request: &Request<'a>, root: &crate::tree::root::Root) -> crate::tree::view::View<'a> {

@@ -32,7 +32,8 @@ pub(super) enum Verdict {
     Ignore(usize),
 }
 
-const PLAIN: Verdict = Verdict::Take(Taken { scope: Scope::Whole, sure: false });
+/// How an entry is captured that no rule is about.
+pub(super) const PLAIN: Taken = Taken { scope: Scope::Whole, sure: false };
 
 /// The verdict about `name`, which the user named.
 fn named(name: &[u8]) -> Verdict {
@@ -45,9 +46,15 @@ fn inside(name: &[u8]) -> Scope {
 }
 
 /// What git calls a repository.
-const GIT: &[u8] = b".git";
+pub(super) const GIT: &[u8] = b".git";
 
 impl Walk<'_> {
+    /// Whether all files in `place` are captured, whatever their names, `.git` aside.
+    pub(super) fn takes_files(&self, place: &Place) -> bool {
+        let options = self.directory.options();
+        matches!(place.scope, Scope::Whole) && options.ignore.is_empty() && options.include.is_empty()
+    }
+
     /// The decision about `name` in `place`, whose names are in `listing`. `path` is
     /// the path of `name` if the rules need paths, else the name alone.
     pub(super) fn decide(
@@ -139,7 +146,7 @@ impl Walk<'_> {
                 }
             }
         }
-        Ok(PLAIN)
+        Ok(Verdict::Take(PLAIN))
     }
 
     fn ignored_by(&self, at: usize, directory: bool) -> Verdict {

@@ -16,6 +16,9 @@ struct Below {
     taken: Taken,
 }
 
+/// What is done in each directory; false ends the walk.
+type Visit<'v> = &'v mut dyn FnMut(&Arc<Place>, &OwnedFd, &Scratch) -> Result<bool>;
+
 impl Walk<'_> {
     /// Calls `visit` for each directory that is captured, before those in it, until it
     /// returns false: returns whether it never did.
@@ -23,11 +26,7 @@ impl Walk<'_> {
     /// # Errors
     /// `Cancelled`, what `visit` returns, and what kept the directory that is walked from
     /// being read.
-    pub fn each_directory(
-        &self,
-        cancel: &Cancel,
-        visit: &mut dyn FnMut(&Arc<Place>, &OwnedFd, &Scratch) -> Result<bool>,
-    ) -> Result<bool> {
+    pub fn each_directory(&self, cancel: &Cancel, visit: Visit<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
         let mut below: Vec<Below> = Vec::new();
         let mut next = None;

@@ -1,6 +1,6 @@
 //! Entering one directory: open, list, select.
 
-use super::decide::{Taken, Verdict};
+use super::decide::{GIT, PLAIN, Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
 use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
@@ -282,6 +282,7 @@ impl Walk<'_> {
             path.extend_from_slice(&place.dir.path_of(b""));
         }
         let base = path.len();
+        let takes_files = self.takes_files(place);
         let mut files = 0;
         for at in 0..listing.len() {
             let (name, mut kind) = listing.get(at);
@@ -294,6 +295,11 @@ impl Walk<'_> {
                 }
             }
             let name = name.to_bytes();
+            if takes_files && kind != FileType::Directory && name != GIT {
+                files += u64::from(kind == FileType::RegularFile);
+                selected.push(Selected { at: at as u32, kind, taken: PLAIN });
+                continue;
+            }
             path.truncate(base);
             path.extend_from_slice(name);
             match self.decide(place, listing, name, kind == FileType::Directory, path)? {

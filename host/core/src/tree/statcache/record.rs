@@ -3,30 +3,34 @@
 //! ```text
 //! record  checksum u32, device u64, inode u64, generation u32, tree [32], times [32],
 //!         count u32, offsets u32 x count, entries
-//! entry   stat [72], flags u8, kind u8, name length u16, name, body
-//! body    link u64 if flagged; a file's key [33], a directory's tree [32] and times
-//!         [32], a link's length u32 and target; attributes if flagged
+//! entry   flags u8, kind u8, length of stat u8, length of name u16, name, stat, body
+//! body    device u64 if it is not the directory's; link u64 if flagged; a file's key
+//!         [33], a directory's tree [32] and times [32], a link's length u32 and target;
+//!         attributes if flagged
 //! ```
 //!
 //! Integers are little-endian. Entries are sorted by name; each stands for itself, so
 //! it can be copied into another record.
 
 use super::Fields;
+use super::compact::{Compact, Remains, remains};
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
-use crate::tree::node::{Entry, EntryTime, Node, Time, Xattr, is_name, wrong};
+use crate::tree::node::{Entry, EntryTime, Node, Xattr, is_name, wrong};
 use crate::tree::scan::Stat;
 
 /// Bytes of a record before its offsets.
 const HEAD: usize = 4 + 8 + 8 + 4 + 32 + 32 + 4;
-/// Bytes of what `stat` said.
-const STAT: usize = 72;
 /// Bytes of an entry before its name.
-const ENTRY: usize = STAT + 4;
+const ENTRY: usize = 5;
 
 const RACY: u8 = 1;
 const LINKED: u8 = 2;
 const XATTRS: u8 = 4;
+/// It lies on another device than its directory.
+const ELSEWHERE: u8 = 8;
+/// What it names was stored by the base of the cache, whatever the record's generation is.
+const STORED: u8 = 16;
 
 /// The record of one directory.
 #[derive(Clone, Copy)]
@@ -40,6 +44,9 @@ pub struct DirRecord<'a> {
 pub struct CachedEntry<'a> {
     bytes: &'a [u8],
     name_len: usize,
+    stat_len: usize,
+    /// The device of its directory.
+    dev: u64,
 }
 
 impl<'a> DirRecord<'a> {
@@ -103,7 +110,7 @@ impl<'a> DirRecord<'a> {
             true => bytes.len(),
             false => Fields(bytes.get(HEAD + at * 4 + 4..)?).u32()? as usize,
         };
-        CachedEntry::read(bytes.get(start..end)?)
+        CachedEntry::read(bytes.get(start..end)?, Fields(&bytes[4..]).u64()?)
     }
 
     /// The entry called `name`.
@@ -127,10 +134,11 @@ impl<'a> DirRecord<'a> {
 }
 
 impl<'a> CachedEntry<'a> {
-    fn read(bytes: &'a [u8]) -> Option<Self> {
-        let name_len = u16::from_le_bytes(bytes.get(STAT + 2..ENTRY)?.try_into().ok()?).into();
-        bytes.get(ENTRY..ENTRY + name_len)?;
-        Some(Self { bytes, name_len })
+    fn read(bytes: &'a [u8], dev: u64) -> Option<Self> {
+        let stat_len = usize::from(*bytes.get(2)?);
+        let name_len = usize::from(u16::from_le_bytes(bytes.get(3..ENTRY)?.try_into().ok()?));
+        bytes.get(ENTRY..ENTRY + name_len + stat_len)?;
+        Some(Self { bytes, name_len, stat_len, dev })
     }
 
     /// Its name.
@@ -141,21 +149,45 @@ impl<'a> CachedEntry<'a> {
     /// Whether an entry of which `stat` is true now is still what was captured when the
     /// cache was written; which capture that was is another question.
     pub fn matches(&self, stat: &Stat) -> bool {
-        self.flags() & RACY == 0 && self.bytes[..STAT] == identity(stat)
+        self.flags() & RACY == 0
+            && self.device() == Some(stat.dev)
+            && *self.stat() == *Compact::of(stat).bytes()
+    }
+
+    /// Whether what it names is stored, if anything is known about what is.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.flags() & STORED != 0
     }
 
     fn flags(&self) -> u8 {
-        self.bytes[STAT]
+        self.bytes[0]
     }
 
     fn kind(&self) -> u8 {
-        self.bytes[STAT + 1]
+        self.bytes[1]
+    }
+
+    fn stat(&self) -> &'a [u8] {
+        let start = ENTRY + self.name_len;
+        &self.bytes[start..start + self.stat_len]
+    }
+
+    /// What comes after what `stat` said.
+    fn rest(&self) -> Fields<'a> {
+        Fields(&self.bytes[ENTRY + self.name_len + self.stat_len..])
+    }
+
+    fn device(&self) -> Option<u64> {
+        if self.flags() & ELSEWHERE == 0 { Some(self.dev) } else { self.rest().u64() }
     }
 
     fn body(&self) -> Fields<'a> {
-        let skip = if self.flags() & LINKED != 0 { 8 } else { 0 };
-        let body: &'a [u8] = self.bytes;
-        Fields(body.get(ENTRY + self.name_len + skip..).unwrap_or_default())
+        let mut rest = self.rest();
+        let before = [ELSEWHERE, LINKED].iter().filter(|flag| self.flags() & **flag != 0).count();
+        match rest.take(before * 8) {
+            Some(_) => rest,
+            None => Fields(&[]),
+        }
     }
 
     /// The number that entries of the same inode share.
@@ -163,7 +195,11 @@ impl<'a> CachedEntry<'a> {
         if self.flags() & LINKED == 0 {
             return None;
         }
-        Fields(&self.bytes[ENTRY + self.name_len..]).u64()
+        let mut rest = self.rest();
+        if self.flags() & ELSEWHERE != 0 {
+            rest.take(8)?;
+        }
+        rest.u64()
     }
 
     /// A file's content.
@@ -188,12 +224,7 @@ impl<'a> CachedEntry<'a> {
 
     /// The entry as it stands in a directory, and its times.
     pub fn to_entry(&self) -> Option<(Entry, EntryTime)> {
-        let mut stat = Fields(&self.bytes[..STAT]);
-        let (mode, uid, gid) = (stat.u32()?, stat.u32()?, stat.u32()?);
-        stat.take(4 + 16)?;
-        let size = stat.u64()?;
-        let (sec, _, nsec, _) = (stat.u64()? as i64, stat.u64()?, stat.u32()?, stat.u32()?);
-        let rdev = (stat.u32()?, stat.u32()?);
+        let Remains { mode, uid, gid, size, mtime, rdev } = remains(self.stat())?;
         let mut body = self.body();
         let mut inside = None;
         let node = match self.kind() {
@@ -226,14 +257,14 @@ impl<'a> CachedEntry<'a> {
         let name = self.name().to_vec();
         let entry = Entry { name, mode: mode & 0o7777, uid, gid, xattrs, link: self.link(), node };
         // What could not be read again is not believed.
-        let sound = is_name(&entry.name) && wrong(&entry).is_none() && nsec < 1_000_000_000;
-        sound.then_some((entry, EntryTime { mtime: Time { sec, nsec }, inside }))
+        let sound = is_name(&entry.name) && wrong(&entry).is_none() && mtime.nsec < 1_000_000_000;
+        sound.then_some((entry, EntryTime { mtime, inside }))
     }
 }
 
 /// Everything by which an entry is known again.
-pub(crate) fn identity(stat: &Stat) -> [u8; STAT] {
-    let mut out = [0; STAT];
+pub(crate) fn identity(stat: &Stat) -> [u8; 72] {
+    let mut out = [0; 72];
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         out[at..at + bytes.len()].copy_from_slice(bytes);
@@ -261,6 +292,7 @@ pub(crate) struct Remembered<'a> {
 /// Builds the record of one directory.
 pub(crate) struct RecordBuilder {
     bytes: Vec<u8>,
+    dev: u64,
     count: usize,
     added: usize,
 }
@@ -268,7 +300,7 @@ pub(crate) struct RecordBuilder {
 impl RecordBuilder {
     /// A record of `count` entries for the directory `id`.
     pub fn new(id: (u64, u64), generation: u32, count: usize) -> Self {
-        let mut bytes = Vec::with_capacity(HEAD + count * 160);
+        let mut bytes = Vec::with_capacity(HEAD + count * 112);
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&id.0.to_le_bytes());
         bytes.extend_from_slice(&id.1.to_le_bytes());
@@ -276,7 +308,7 @@ impl RecordBuilder {
         bytes.extend_from_slice(&[0; 64]);
         bytes.extend_from_slice(&(count as u32).to_le_bytes());
         bytes.resize(HEAD + count * 4, 0);
-        Self { bytes, count, added: 0 }
+        Self { bytes, dev: id.0, count, added: 0 }
     }
 
     fn begin(&mut self) {
@@ -286,10 +318,12 @@ impl RecordBuilder {
         self.added += 1;
     }
 
-    /// Adds an entry that is as it was.
-    pub fn copy(&mut self, entry: &CachedEntry<'_>) {
+    /// Adds an entry that is as it was; `stored` says whether it is known that the base
+    /// of the cache stored what it names.
+    pub fn copy(&mut self, entry: &CachedEntry<'_>, stored: bool) {
         self.begin();
-        self.bytes.extend_from_slice(entry.bytes);
+        self.bytes.push(entry.flags() & !STORED | if stored { STORED } else { 0 });
+        self.bytes.extend_from_slice(&entry.bytes[1..]);
     }
 
     /// Adds an entry.
@@ -297,8 +331,8 @@ impl RecordBuilder {
         self.begin();
         let Remembered { entry, time, stat, racy } = new;
         let out = &mut self.bytes;
-        out.extend_from_slice(&identity(stat));
         let mut flags = if *racy { RACY } else { 0 };
+        flags |= if stat.dev == self.dev { 0 } else { ELSEWHERE };
         flags |= if entry.link.is_some() { LINKED } else { 0 };
         flags |= if entry.xattrs.is_empty() { 0 } else { XATTRS };
         let kind = match entry.node {
@@ -311,9 +345,14 @@ impl RecordBuilder {
             Node::CharDevice(..) => 7,
             Node::BlockDevice(..) => 8,
         };
-        out.extend_from_slice(&[flags, kind]);
+        let compact = Compact::of(stat);
+        out.extend_from_slice(&[flags, kind, compact.bytes().len() as u8]);
         out.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
         out.extend_from_slice(&entry.name);
+        out.extend_from_slice(compact.bytes());
+        if stat.dev != self.dev {
+            out.extend_from_slice(&stat.dev.to_le_bytes());
+        }
         if let Some(link) = entry.link {
             out.extend_from_slice(&link.to_le_bytes());
         }

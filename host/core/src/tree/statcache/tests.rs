@@ -35,6 +35,9 @@ fn entries() -> Vec<(Entry, EntryTime, Stat)> {
     let make = |(at, (kind, node, inside)): (usize, (u32, Node, Option<Key>))| {
         let mut stat = stat(at as u64);
         stat.mode = kind | 0o755;
+        if at == 3 {
+            stat.dev = 78;
+        }
         if let Node::CharDevice(major, minor) = node {
             stat.rdev = (major, minor);
         }
