@@ -37,7 +37,16 @@ fn end(context: &mut Context, how: &Recovery) -> Result<Code> {
     let project = context.open()?;
     project.need_store()?;
     let session = project.lock_unrecovered()?;
-    let Some(pending) = session.pending()? else {
+    let pending = match session.pending() {
+        Err(error) if error.kind() == Kind::Corrupt && matches!(how, Recovery::Abandon(_)) => {
+            session.end_pending(how)?;
+            let aside = "what cannot be read is set aside, and all is left as it is";
+            context.talk.say(format_args!("{error}; {aside}"));
+            return Ok(Code::DONE);
+        }
+        pending => pending?,
+    };
+    let Some(pending) = pending else {
         return Err(Error::new(Kind::NotFound, "no step was cut short")
             .hint("`snapback undo` takes the last step back"));
     };

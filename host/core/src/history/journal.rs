@@ -79,8 +79,12 @@ impl Journal {
             Err(error) if error.kind() == Kind::NotFound => return Ok(None),
             other => other?,
         };
-        let journal: Self = sealed::open(&bytes, WHAT)
-            .map_err(|error| error.hint("`snapback undo --abandon` sets the unfinished step aside"))?;
+        let journal: Self = sealed::open(&bytes, WHAT).map_err(|error| {
+            error.hint(
+                "`snapback undo --abandon TARGET` sets it aside: everything stays as it is, and \
+                     `snapback list` shows what was kept before the step began",
+            )
+        })?;
         if journal.format > FORMAT {
             return Err(newer(WHAT));
         }
@@ -98,6 +102,16 @@ impl Journal {
     /// When the disk refuses; there is none then.
     pub fn begin(&self, disk: &Disk, store: &Dir) -> Result<()> {
         disk.write_sealed(store, FILE.as_bytes(), &sealed::seal(self), 0o600)
+    }
+
+    /// Sets one that cannot be read aside: nothing is known of the step any more.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn set_aside(disk: &Disk, store: &Dir) -> Result<()> {
+        let aside = format!("{FILE}.damaged");
+        disk.rename(store, FILE.as_bytes(), store, aside.as_bytes())?;
+        disk.sync_dir(store)
     }
 
     /// Removes it: the step is in the timeline, or was taken back.

@@ -84,7 +84,7 @@ impl Session {
     /// Finishes what is pending, as every command does first that takes a snapshot or
     /// puts one back; what that was.
     pub(super) fn recover(&self) -> Result<Option<Finished>> {
-        let Some(step) = Journal::load(self.opened().path())? else { return Ok(None) };
+        let Some(step) = self.pending()? else { return Ok(None) };
         let not_restored = self.end_pending(&Recovery::Resume).map_err(|error| {
             let verb = step.verb.word();
             let doing = format!("the unfinished {verb} (to snapshot {}) could not be finished", step.to);
@@ -104,7 +104,14 @@ impl Session {
     /// `NotFound` when nothing is pending; whatever keeps a target from being put back.
     pub fn end_pending(&self, how: &Recovery) -> Result<Vec<NotRestored>> {
         let env = self.env();
-        let Some(mut journal) = Journal::load(self.opened().path())? else {
+        let journal = match Journal::load(self.opened().path()) {
+            // Of which nothing is known, nothing can be finished, whatever its targets were.
+            Err(error) if error.kind() == Kind::Corrupt && matches!(how, Recovery::Abandon(_)) => {
+                return Journal::set_aside(&env.disk, &self.dir).map(|()| Vec::new());
+            }
+            journal => journal?,
+        };
+        let Some(mut journal) = journal else {
             return Err(Error::new(Kind::NotFound, "no step is unfinished").hint("there is nothing to do"));
         };
         let (to, saved) = (self.load(&journal.to)?, self.load(&journal.saved)?);
