@@ -187,7 +187,7 @@ fn open(project: &mut Project, path: &Path) -> Result<(Arc<Store>, bool)> {
     }
     let env = &project.env;
     // Where no store stands there is no lock to wait for.
-    if !path.join("format").exists() {
+    if !Store::is_finished(path) {
         bring_back_missed(env)?;
     }
     let made = !path.join("format").exists();

@@ -21,7 +21,7 @@ use crate::history::Id;
 use crate::history::snapshot::META;
 use crate::project::STORE;
 use crate::project::registry::{Registry, ensure};
-use crate::store::Lock;
+use crate::store::{Lock, Store};
 use fill::{FILES, is_id, there, unmarked};
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -66,8 +66,12 @@ fn is_missed(twin: &Path, path: &Path) -> bool {
         None => true,
     };
     let small = |name: &&[u8]| {
-        let name = OsStr::from_bytes(name);
-        path.join(name).exists() || !twin.join(name).exists()
+        let there = |store: &Path| match *name {
+            // Damaged, it is as good as missing.
+            b"format" => Store::is_finished(store),
+            name => store.join(OsStr::from_bytes(name)).exists(),
+        };
+        there(path) || !there(twin)
     };
     !(FILES.iter().all(small) && snapshots() && packs())
 }

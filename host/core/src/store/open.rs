@@ -122,7 +122,12 @@ impl Store {
             Kind::NotFound => none(),
             _ => odd(path, e),
         })?;
+        let has_snapshots =
+            || dir.child(SNAPSHOTS).and_then(|dir| dir.names()).is_ok_and(|names| !names.is_empty());
         let format = dir.read(FORMAT.0.as_bytes(), 4096).map_err(|e| match e.kind() {
+            Kind::NotFound if has_snapshots() => {
+                not_a_store(path, "its file `format` is missing").hint(mend())
+            }
             Kind::NotFound if dir.stat(PACKS).is_ok_and(|s| s.is_none()) => none(),
             Kind::NotFound => none().hint("what is there was never finished; the next snapshot finishes it"),
             _ => odd(path, e),
@@ -134,8 +139,14 @@ impl Store {
                 format!("the store at {} was made by a newer snapback", show(path)),
             )
             .hint("use that version, or a newer one, for this project")),
-            None => Err(not_a_store(path, "its file `format` is damaged")),
+            None => Err(not_a_store(path, "its file `format` is damaged").hint(mend())),
         }
+    }
+
+    /// Whether `path` holds a store that was made to its end, of whatever version.
+    pub(crate) fn is_finished(path: &Path) -> bool {
+        let format = Dir::open(path).and_then(|dir| dir.read(FORMAT.0.as_bytes(), 4096));
+        format.is_ok_and(|format| version(&format).is_some())
     }
 
     fn with(disk: Disk, dir: Dir) -> Result<Arc<Self>> {
@@ -166,14 +177,13 @@ impl Store {
     pub fn id(&self) -> Result<String> {
         let bytes = self.dir.read(ID, 64)?;
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let good = text.len() == 32 && text.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
         match String::from_utf8(text.to_vec()) {
-            Ok(id) if good => Ok(id),
+            Ok(id) if is_id(text) => Ok(id),
             _ => Err(not_a_store(self.path(), "its file `id` is damaged")),
         }
     }
 
-    /// Gives the store an identity of its own: it is a copy of another, or its `id` is lost.
+    /// Gives the store an identity of its own: it is a copy of another.
     pub fn renew_id(&self) -> Result<String> {
         self.disk.write_sealed(&self.dir, ID, &new_id()?, 0o400)?;
         self.id()
@@ -203,8 +213,18 @@ pub(super) fn odd(path: &Path, error: Error) -> Error {
     if error.kind() == Kind::Invalid { not_a_store(path, error.message()) } else { error }
 }
 
+/// How `format` is made good by hand: what wrote the store is not for us to say.
+fn mend() -> String {
+    let lines = format!("`{}` and `version {VERSION}`", FORMAT.1);
+    format!("if no newer snapback was used here, write it again: it has two lines, {lines}")
+}
+
 fn new_id() -> Result<Vec<u8>> {
     Ok(format!("{}\n", random_hex(16)?).into_bytes())
+}
+
+fn is_id(text: &[u8]) -> bool {
+    text.len() == 32 && text.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b))
 }
 
 fn version(format: &[u8]) -> Option<u32> {

@@ -8,7 +8,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::snapshot::META;
-use crate::store::{DAMAGED, PackName};
+use crate::store::{DAMAGED, PackName, Store};
 use rustix::io::Errno;
 use std::collections::HashSet;
 
@@ -131,7 +131,7 @@ impl Filling<'_> {
     /// A small file at the top, which may have been written anew since.
     fn file(&mut self, from: &Dir, to: &Dir, name: &[u8]) -> Result<()> {
         let (Some(source), there) = (from.stat(name)?, to.stat(name)?) else { return Ok(()) };
-        if self.inward && there.is_some() {
+        if self.inward && there.is_some() && (name != b"format" || Store::is_finished(to.path())) {
             return Ok(());
         }
         let same = there.is_some_and(|there| {
