@@ -5,7 +5,7 @@
 //! is changed. `Store::mark` then lets later snapshots store again what they can.
 
 use super::catalog::{Catalog, DAMAGED, PackFile};
-use super::pack::{FrameTable, PackName, Table, read_frame};
+use super::pack::{FrameTable, HEAD, PackName, Table, read_frame};
 use super::walk::references;
 use super::{Source, Store};
 use crate::backend::Cancel;
@@ -16,6 +16,7 @@ use crate::report::{Report, Silent};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 /// What was found in the packs.
 #[derive(Default)]
@@ -157,6 +158,7 @@ fn one(
     verified.packs += 1;
     verified.bytes += size;
     let (table, wrong) = catalog.table_of(number, &file);
+    verified.problems.extend(check_head(&file, name).err().map(|e| (Some(name), e)));
     verified.problems.extend(wrong.map(|e| (Some(name), e)));
     for (whole, bad) in objects(&file, name, &table, cancel, report)? {
         verified.objects += whole.len() as u64;
@@ -198,13 +200,23 @@ fn objects(
     table.frames.par_iter().map(one).collect()
 }
 
+/// The first bytes of a pack: nothing that is read depends on them, and still they are not
+/// what was written.
+fn check_head(file: &File, name: PackName) -> Result<()> {
+    let mut head = [0; HEAD.len()];
+    match file.read_exact_at(&mut head, 0) {
+        Ok(()) if head == *HEAD => Ok(()),
+        _ => Err(Error::corrupt(format!("pack {name} is damaged: it does not begin like one"))),
+    }
+}
+
 /// Whether the file of the pack `name` in `packs` is whole.
 ///
 /// # Errors
 /// `Cancelled`.
 pub fn is_whole(packs: &Dir, name: PackName, cancel: &Cancel) -> Result<bool> {
     let Ok(file) = packs.open_file(name.to_string().as_bytes()) else { return Ok(false) };
-    let Ok(table) = Table::read(&file, name) else { return Ok(false) };
+    let (Ok(table), Ok(())) = (Table::read(&file, name), check_head(&file, name)) else { return Ok(false) };
     Ok(objects(&file, name, &table, cancel, &Silent)?.iter().all(|(_, bad)| bad.is_empty()))
 }
 
