@@ -92,8 +92,7 @@ impl Writer {
         }
         let length = frames.iter().map(|table| u64::from(table.frame.stored)).sum();
         if state.unlooked < length {
-            self.look_at_space(length)?;
-            state.unlooked = length.max(LOOK);
+            state.unlooked = self.look_at_space(length)?;
         }
         state.unlooked -= length;
         let start = |pack: &OpenPack| match encoding {
@@ -128,16 +127,17 @@ impl Writer {
         }
     }
 
-    /// Refuses to write `length` bytes, and what is not looked at after them, when too
-    /// little would stay free.
-    fn look_at_space(&self, length: u64) -> Result<()> {
+    /// How many bytes may be written before it is looked again; refuses to write `length`
+    /// bytes when too little would stay free.
+    fn look_at_space(&self, length: u64) -> Result<u64> {
         let floor = self.floor.load(Ordering::Relaxed);
         if floor == 0 {
-            return Ok(());
+            return Ok(length.max(LOOK));
         }
         let free = self.store.dir.free_space()?;
-        if free >= floor.saturating_add(length.max(LOOK)) {
-            return Ok(());
+        let room = free.saturating_sub(floor);
+        if room >= length {
+            return Ok(room.min(length.max(LOOK)));
         }
         let (free, floor) = (size_text(free), size_text(floor));
         let at = crate::error::show(self.store.path());
@@ -145,6 +145,13 @@ impl Writer {
             .hint(
                 "`snapback gc` frees space without needing any; `min-free` of the user's config is the limit",
             ))
+    }
+
+    /// Bytes of the file system that are free but for what this writer has written, and
+    /// bytes that are to stay free.
+    pub(crate) fn space(&self) -> Result<(u64, u64)> {
+        let written: u64 = lock(&self.state).packs.iter().map(|pack| pack.end).sum();
+        Ok((self.store.dir.free_space()?.saturating_add(written), self.floor.load(Ordering::Relaxed)))
     }
 
     fn new_pack(&self) -> Result<OpenPack> {

@@ -6,6 +6,7 @@
 
 use super::directory::Directory;
 use super::scan::{Scratch, Stat, Walk};
+use super::statcache::StatCache;
 use crate::backend::{Cancel, Huge};
 use crate::disk::size_text;
 use crate::error::{Error, Kind, Result, show, show_bytes};
@@ -41,11 +42,29 @@ impl Measure {
 /// # Errors
 /// `Cancelled`; what kept the directory itself from being read.
 pub fn measure(dir: &Directory, limit_files: u64, limit_bytes: u64, cancel: &Cancel) -> Result<Measure> {
+    measure_without(dir, None, (limit_files, limit_bytes), cancel)
+}
+
+/// Bytes of regular files that a capture with `cache` would read: at most so many are stored.
+///
+/// # Errors
+/// As [`measure`] has them.
+pub(super) fn unknown_bytes(dir: &Directory, cache: &StatCache, cancel: &Cancel) -> Result<u64> {
+    Ok(measure_without(dir, Some(cache), (u64::MAX, u64::MAX), cancel)?.bytes)
+}
+
+/// Counts what `known` does not have as it is.
+fn measure_without(
+    dir: &Directory,
+    known: Option<&StatCache>,
+    (limit_files, limit_bytes): (u64, u64),
+    cancel: &Cancel,
+) -> Result<Measure> {
     let walk = Walk::new(dir, None);
     let mut measure = Measure::default();
     let mut parts: Vec<(Vec<u8>, u64, u64)> = Vec::new();
     measure.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
-        let (files, bytes) = count(&walk, handle, scratch);
+        let (files, bytes) = count(&walk, handle, scratch, known);
         (measure.files, measure.bytes) = (measure.files + files, measure.bytes + bytes);
         if place.dir.above().is_some() {
             let path = place.dir.path();
@@ -89,11 +108,15 @@ pub(super) fn refuse_huge(dir: &Directory, limit: Huge, cancel: &Cancel) -> Resu
     )))
 }
 
-fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch) -> (u64, u64) {
+fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch, known: Option<&StatCache>) -> (u64, u64) {
     let (mut files, mut bytes) = (0, 0);
+    let record = known.and_then(|known| Stat::of_open(handle).ok().and_then(|s| known.dir(s.dev, s.ino)));
     for selected in scratch.selected.iter().filter(|selected| selected.kind != FileType::Directory) {
-        match Stat::of(handle, scratch.listing.get(selected.at as usize).0) {
+        let name = scratch.listing.get(selected.at as usize).0;
+        let cached = record.as_ref().and_then(|record| record.entry(name.to_bytes()));
+        match Stat::of(handle, name) {
             Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}
+            Ok(stat) if cached.is_some_and(|cached| cached.matches(&stat)) => {}
             // Holes are neither read nor stored.
             Ok(stat) if stat.is_file() => (files, bytes) = (files + 1, bytes + stat.size.min(stat.allocated)),
             Ok(_) => files += 1,

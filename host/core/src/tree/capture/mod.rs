@@ -24,7 +24,8 @@ use super::node::{Entry, Node as EntryNode};
 use super::root::{Root, Why};
 use super::scan::{Cover, Scratch, Walk};
 use super::statcache::{StatCache, Trust, Update, file_name};
-use crate::backend::Call;
+use crate::backend::{Call, Cancel};
+use crate::disk::size_text;
 use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::{Key, ObjectKind};
 use crate::store::content::children;
@@ -107,7 +108,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     call.report.begin(&format!("reading {}", show(dir.path())), None, "items");
     let done = capture.run();
     call.report.end();
-    let (mut root, update) = done?;
+    let (mut root, update) = done.map_err(|error| with_numbers(error, dir, &cache, writer, &call.cancel))?;
     let git = capture.record_git(&root.left_out, previous)?;
     root.git = git.as_ref().map(|git| git.record);
     let mut lane = capture.writer.lane();
@@ -147,6 +148,21 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         git: count(&capture.git),
     };
     Ok((key, counts))
+}
+
+/// What a full disk is told with: how much may be needed, and how much there is without
+/// what was written so far.
+fn with_numbers(error: Error, dir: &Directory, cache: &StatCache, writer: &Writer, cancel: &Cancel) -> Error {
+    if error.kind() != Kind::NoSpace {
+        return error;
+    }
+    let needed = super::measure::unknown_bytes(dir, cache, cancel);
+    let (Ok(needed), Ok((free, floor))) = (needed, writer.space()) else { return error };
+    let mut hint = format!("up to {} are needed, and {} are free", size_text(needed), size_text(free));
+    if floor > 0 {
+        hint.push_str(&format!(", of which {} are to stay free (`min-free`)", size_text(floor)));
+    }
+    error.hint(format!("{hint}; `snapback gc` frees space without needing any"))
 }
 
 /// The root that must be covered: of the same setting, in the parts that will be restored.
