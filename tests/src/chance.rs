@@ -12,11 +12,10 @@ pub struct Chance {
 impl Chance {
     /// With the seed in the variable SNAPBACK_SEED, else with `seed`; which one is said,
     /// and shown when the test fails.
-    #[allow(clippy::print_stderr, reason = "a test that fails can be repeated with it")]
     pub fn new(what: &str, seed: u64) -> Self {
         let given = std::env::var("SNAPBACK_SEED").ok().and_then(|text| text.parse().ok());
         let seed: u64 = given.unwrap_or(seed);
-        eprintln!("{what}: SNAPBACK_SEED={seed}");
+        crate::say(&format!("{what}: SNAPBACK_SEED={seed}"));
         Self { seed, state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
@@ -31,6 +30,13 @@ impl Chance {
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    /// Passes over `count` numbers.
+    pub fn skip(&mut self, count: u64) {
+        for _ in 0..count {
+            self.number();
+        }
     }
 
     /// A number below `limit`, which is not 0.

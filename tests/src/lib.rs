@@ -33,6 +33,12 @@ pub fn have(name: &str) -> bool {
     found
 }
 
+/// Says what a test found out; shown when it fails, or with `--nocapture`.
+#[allow(clippy::print_stderr, reason = "what a test counted is worth knowing")]
+pub fn say(what: &str) {
+    eprintln!("{what}");
+}
+
 /// Says that a test is skipped and why.
 ///
 /// # Panics

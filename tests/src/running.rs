@@ -18,6 +18,11 @@ impl Running {
         Self(command.spawn().unwrap_or_else(|e| panic!("could not start {command:?}: {e}")))
     }
 
+    /// The child, which is also its process group.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
     /// Sends `signal` to the child alone.
     ///
     /// # Panics

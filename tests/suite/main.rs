@@ -4,21 +4,27 @@
 mod bad_input;
 mod configuration;
 mod crafted;
+mod damage;
 mod foreign;
+mod full_disk;
 mod git;
 mod history;
 mod interrupted;
 mod json;
+mod kills;
 mod kinds;
 mod lazy;
 mod main_job;
+mod moving;
 mod never_destroy;
 mod not_covered;
 mod outlives;
+mod retention;
 mod sharing;
 mod status;
 mod store;
 mod times;
+mod together;
 mod uncovered;
 mod wrapped;
 

@@ -1,11 +1,9 @@
 //! The store: where it lies, who sees it, what several commands at once do to it.
 
 use crate::{each_user, newest, sandbox};
-use rustix::process::Signal;
-use snapback_tests::{Record, Running, assert_back};
+use snapback_tests::{Record, assert_back};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::ExitStatus;
 
 #[test]
 fn it_is_private_sealed_and_passed_over_by_git() {
@@ -53,20 +51,6 @@ fn equal_content_is_stored_once() {
     s.ok(["snap"]);
     let second = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
     assert!(second < 50_000, "{second}");
-}
-
-#[test]
-fn eight_at_once_and_one_killed() {
-    let s = sandbox();
-    s.sh("for f in $(seq 300); do head -c 5000 /dev/urandom > f$f; done");
-    let mut children: Vec<_> = (0..8).map(|n| s.start(["snap", "-m", &n.to_string()])).collect();
-    children[3].signal(Signal::KILL);
-    let good = children.iter_mut().map(Running::wait).filter(ExitStatus::success).count();
-    assert!(good >= 7, "{good}");
-    let list = s.ok(["list", "--json"]).json();
-    assert!(list.as_array().unwrap().len() >= good, "{list}");
-    s.ok(["verify"]);
-    s.ok(["snap"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Keeping the history within bounds.
 
+use super::trees::Ground;
 use super::*;
 
 #[test]
@@ -38,4 +39,65 @@ fn a_forgotten_snapshot_is_gone_from_the_list_and_the_timeline() {
     assert!(!project.need_store().unwrap().contains(&secret).unwrap());
     world.go(&Ask::Undo).unwrap();
     assert_eq!(world.state(), "clean");
+}
+
+/// Files beneath `dir` in which `secret` stands, also compressed.
+fn holding(dir: &Path, secret: &[u8]) -> Vec<PathBuf> {
+    const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+    let has = |bytes: &[u8]| bytes.windows(secret.len()).any(|window| window == secret);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            found.extend(holding(&entry, secret));
+            continue;
+        }
+        let bytes = fs::read(&entry).unwrap();
+        let frames = bytes.windows(4).enumerate().filter(|(_, window)| *window == ZSTD);
+        let compressed = frames.map(|(at, _)| at).any(|at| {
+            let mut out = Vec::new();
+            // To the end of the frame: what follows is something else.
+            let done = zstd::stream::read::Decoder::new(&bytes[at..])
+                .map(|decoder| std::io::Read::read_to_end(&mut decoder.single_frame(), &mut out));
+            done.is_ok() && has(&out)
+        });
+        if compressed || has(&bytes) {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_secret_that_is_forgotten_is_nowhere_any_more() {
+    let ground = Ground::new();
+    let disk = Disk::default();
+    let take = |kind| super::trees::take(&ground, &disk, kind).unwrap();
+    let secret = b"correct horse battery staple ".repeat(3);
+    ground.write("notes/plain", &secret);
+    // In a file of several blocks, at a place where it is not cut.
+    let mut long = vec![b'.'; 150_000];
+    long[70_000..][..secret.len()].copy_from_slice(&secret);
+    ground.write("long", &long);
+    ground.write("kept", "kept");
+    let with = take(SnapshotKind::Manual);
+    ground.remove("notes");
+    ground.remove("long");
+    let without = take(SnapshotKind::Manual);
+    let store = ground.project().join(STORE);
+    assert!(!holding(&store, &secret).is_empty(), "it is found where it is");
+    assert!(!holding(&ground.place().join("state"), &secret).is_empty());
+    // What a writer and a restore that were killed left behind.
+    fs::write(store.join("tmp/left"), &secret).unwrap();
+    let aside = store.join("aside/0123456789abcdef");
+    fs::create_dir_all(&aside).unwrap();
+    for (name, bytes) in [("x1", &secret), ("x2", &long), ("w3", &long)] {
+        fs::write(aside.join(name), bytes).unwrap();
+    }
+    fs::write(aside.join("x4"), "somebody's, and stored nowhere").unwrap();
+    let freed = ground.reading().lock_unrecovered().unwrap().forget(&with).unwrap();
+    assert!(freed.problems.is_empty(), "{:?}", freed.problems);
+    assert_eq!(holding(&ground.place(), &secret), Vec::<PathBuf>::new());
+    assert_eq!(fs::read_dir(store.join("saved")).unwrap().count(), 1, "what is stored nowhere is kept");
+    assert!(ground.reading().verify().unwrap().is_whole());
+    assert_eq!(ground.reading().ids().unwrap(), [without]);
 }

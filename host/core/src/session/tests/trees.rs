@@ -330,7 +330,7 @@ impl Deed {
     }
 }
 
-fn take(ground: &Ground, disk: &Disk, kind: SnapshotKind) -> Result<Id> {
+pub(super) fn take(ground: &Ground, disk: &Disk, kind: SnapshotKind) -> Result<Id> {
     let request =
         Request { kind, message: None, command: None, pinned: false, selection: Selection::default() };
     Ok(ground.open(disk)?.lock()?.take(request)?.snapshot.id)
