@@ -5,7 +5,13 @@
 
 wit_bindgen::generate!({
     path: "../wit",
-    world: "tree-plugin",
+    inline: "
+        package snapback:sdk;
+        world everything {
+            include snapback:plugin/tree-plugin@0.1.0;
+            import snapback:plugin/sqlite@0.1.0;
+        }
+    ",
     generate_all,
     pub_export_macro: true,
     export_macro_name: "export_backend",

@@ -69,6 +69,11 @@ pub mod tree {
     pub use crate::bindings::snapback::plugin::tree::Directory;
 }
 
+/// SQLite databases, captured and restored by the host under SQLite's own locks.
+pub mod sqlite {
+    pub use crate::bindings::snapback::plugin::sqlite::Database;
+}
+
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
