@@ -136,7 +136,6 @@ mod tests {
             lines,
             [
                 ("tree", None),
-                ("sqlite", None),
                 ("pg", None),
                 ("No", Some("its name is not a backend's")),
                 ("dir", Some("it is not a file")),

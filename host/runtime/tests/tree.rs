@@ -64,8 +64,6 @@ impl World {
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
             partial: false,
             huge: None,
             survey: None,

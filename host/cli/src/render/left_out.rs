@@ -30,16 +30,14 @@ pub fn clause(roots: &[Root]) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// What was left out of `root` and is worth telling.
+/// What was left out of `root` and is worth telling: the project's own store is not.
 pub fn told(root: &Root) -> impl Iterator<Item = &LeftOut> {
     root.left_out.iter().filter(|item| is_told(item))
 }
 
-/// Whether something that is left out is worth telling: the project's own store is not,
-/// and what another target has is in the snapshot.
+/// Whether something that is left out is worth telling.
 pub fn is_told(item: &LeftOut) -> bool {
-    let own = item.why == Why::Store && item.path == STORE.as_bytes();
-    !own && item.why != Why::Elsewhere
+    item.why != Why::Store || item.path != STORE.as_bytes()
 }
 
 /// Things of one reason: how many, and the first of them.

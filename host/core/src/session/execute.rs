@@ -5,11 +5,10 @@
 //! When a target fails, those already put back return to that state.
 
 use super::Session;
-use super::again::Going;
 use super::diff::Difference;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved};
-use crate::backend::{Call, Hold};
+use crate::backend::Call;
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -64,8 +63,7 @@ impl Session {
         if !partial && !plan.blocked.is_empty() {
             return Err(blocked(&plan.blocked));
         }
-        let own = matches!(plan.saved, Saved::New(_));
-        let mut saved = match plan.saved {
+        let saved = match plan.saved {
             Saved::Existing(id) => self.load(&id)?,
             Saved::New(snapshot) => {
                 let snapshot = self.commit(*snapshot, &plan.writer)?;
@@ -76,7 +74,7 @@ impl Session {
         let mut not_restored = plan.not_restored;
         let nothing_to_do = plan.changes.is_empty();
         if !nothing_to_do {
-            let mut journal = Journal {
+            let journal = Journal {
                 format: Journal::FORMAT,
                 verb: plan.verb,
                 to: plan.to.id.clone(),
@@ -87,8 +85,7 @@ impl Session {
                 number: self.timeline()?.number + 1,
             };
             journal.begin(&env.disk, &self.dir)?;
-            let (to, saved) = (&plan.to, &mut saved);
-            not_restored.extend(self.put_back(Going { journal: &mut journal, to, saved, own, partial })?);
+            not_restored.extend(self.put_back(&journal, &plan.to, &saved, partial)?);
             self.note(&journal)?;
         } else if plan.action != Action::Restore {
             // An undo that changes nothing still goes one step back; a restore is no step then.
@@ -110,32 +107,31 @@ impl Session {
     }
 
     /// Puts the journal's targets back, all or (unless `partial`) none.
-    fn put_back(&self, mut going: Going<'_>) -> Result<Vec<NotRestored>> {
+    fn put_back(
+        &self,
+        journal: &Journal,
+        to: &Snapshot,
+        saved: &Snapshot,
+        partial: bool,
+    ) -> Result<Vec<NotRestored>> {
         let mut not_restored = Vec::new();
-        let names = going.journal.targets.clone();
-        for (at, name) in names.iter().enumerate() {
-            match self.restore_or_again(&mut going, name) {
+        for (at, name) in journal.targets.iter().enumerate() {
+            match self.restore_target(journal, name, to, saved, partial) {
                 Ok(refused) => not_restored.extend(refused),
-                Err(error) if going.partial => not_restored.push(NotRestored {
+                Err(error) if partial => not_restored.push(NotRestored {
                     target: name.clone(),
                     path: Bytes::default(),
                     reason: error.to_string(),
                 }),
                 Err(error) => {
-                    // By the law, who is in use or has changed was not touched.
-                    let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
-                    let touched = if untouched { &names[..at] } else { &names[..=at] };
-                    let Going { journal, to, saved, .. } = &going;
-                    let mut second = Ok(());
-                    for name in touched.iter().rev() {
-                        let back = self.restore_target(journal, name, (saved, to), true, None);
-                        second = second.and(back.map(drop));
+                    for name in journal.targets[..=at].iter().rev() {
+                        self.restore_target(journal, name, saved, to, true)
+                            .map_err(|second| unfinished(&error, &second))?;
                     }
-                    let ended = second.and_then(|()| Journal::end(&self.env().disk, &self.dir));
-                    return Err(match ended {
-                        Ok(()) => error,
-                        Err(second) => unfinished(&error, &second),
-                    });
+                    return match Journal::end(&self.env().disk, &self.dir) {
+                        Ok(()) => Err(error),
+                        Err(second) => Err(unfinished(&error, &second)),
+                    };
                 }
             }
         }
@@ -143,14 +139,14 @@ impl Session {
     }
 
     /// Makes one target as in `to`, where it is as in `now`; with `partial`, without what
-    /// cannot be done. `hold`: what its last capture locked.
+    /// cannot be done.
     pub(super) fn restore_target(
         &self,
         journal: &Journal,
         name: &str,
-        (to, now): (&Snapshot, &Snapshot),
+        to: &Snapshot,
+        now: &Snapshot,
         partial: bool,
-        hold: Option<&Arc<Hold>>,
     ) -> Result<Vec<NotRestored>> {
         let env = self.env();
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
@@ -161,7 +157,6 @@ impl Session {
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
-            hold: hold.cloned(),
             report: noted.clone(),
             ..Call::new(env, &stored.target, Some(self.opened()))
         };

@@ -6,11 +6,9 @@
 //! environment variable and print nothing.
 
 mod absent;
-mod again;
 mod beyond;
 mod capture;
 mod diff;
-mod elsewhere;
 mod execute;
 mod forget;
 mod histories;
@@ -100,8 +98,6 @@ impl Call {
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
             partial: false,
             huge: None,
             survey: None,

@@ -45,8 +45,6 @@ impl Bench {
             store: Some(store),
             cover: Arc::default(),
             only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
             partial: false,
             huge: None,
             survey: None,
