@@ -21,7 +21,6 @@ mod not_covered;
 mod outlives;
 mod retention;
 mod sharing;
-mod sqlite;
 mod status;
 mod store;
 mod times;
