@@ -21,6 +21,7 @@ mod not_covered;
 mod outlives;
 mod retention;
 mod sharing;
+mod sqlite;
 mod status;
 mod store;
 mod times;

@@ -1,12 +1,13 @@
 //! Looking into a snapshot: its captured directories, and what lies in them.
 
+use snapback_core::database::Database;
 use snapback_core::error::Result;
 use snapback_core::history::Snapshot;
 use snapback_core::history::snapshot::Captured;
 use snapback_core::object::ObjectKind;
 use snapback_core::store::Source;
 use snapback_core::tree::node::{Entry, Node, decode_tree};
-use snapback_core::tree::root::Root;
+use snapback_core::tree::root::{Root, Why};
 
 /// The directories that `captured` holds.
 ///
@@ -34,12 +35,16 @@ pub enum Found {
 pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Found> {
     let mut found = Found::Missing;
     for captured in &snapshot.targets {
+        if let Some(entry) = in_database(source, captured, path)? {
+            return Ok(Found::There(entry));
+        }
         for root in roots(source, captured)? {
             let Some(path) = within(path, &base(&root.value)) else { continue };
             if let Some(entry) = find(source, &root, path)? {
                 return Ok(Found::There(entry));
             }
-            if let Some(item) = root.left_out.iter().find(|item| within(path, &item.path).is_some()) {
+            let mut left_out = root.left_out.iter().filter(|item| item.why != Why::Elsewhere);
+            if let Some(item) = left_out.find(|item| within(path, &item.path).is_some()) {
                 found = Found::LeftOut(item.why.word());
             }
         }
@@ -61,6 +66,19 @@ pub fn recorded(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result
             {
                 return Ok(Some(entry));
             }
+        }
+    }
+    Ok(None)
+}
+
+/// The file at `path` among those of captured databases, and of what lies beside them.
+fn in_database(source: &dyn Source, captured: &Captured, path: &[u8]) -> Result<Option<Entry>> {
+    for part in captured.parts.iter().filter(|part| part.content.kind() == ObjectKind::Database) {
+        let database = Database::load(source, &part.content)?;
+        let at = database.path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+        let name = path.strip_prefix(&database.path[..at]).unwrap_or_default();
+        if let Some(entry) = database.found.entries().iter().find(|entry| entry.name == name) {
+            return Ok(Some(entry.clone()));
         }
     }
     Ok(None)

@@ -130,6 +130,8 @@ fn call(temp: &Path, store: &Arc<Store>) -> Call {
         writer: None,
         cover: Arc::default(),
         only: Arc::default(),
+        elsewhere: Arc::default(),
+        hold: None,
         partial: false,
         huge: None,
         survey: None,

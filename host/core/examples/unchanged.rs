@@ -120,6 +120,8 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
         writer: Some(writer.clone()),
         cover: Arc::default(),
         only: Arc::default(),
+        elsewhere: Arc::default(),
+        hold: None,
         partial: false,
         huge: None,
         survey: None,

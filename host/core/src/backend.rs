@@ -8,10 +8,11 @@ use crate::object::Key;
 use crate::report::Report;
 use crate::store::{Store, Writer};
 use crate::tree::Surveys;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One named piece of a snapshot. Names are the backend's own.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -74,6 +75,11 @@ pub struct Call {
     pub cover: Arc<Vec<Part>>,
     /// Subjects (paths inside the target) to which the user narrowed this call; empty: all.
     pub only: Arc<Vec<Vec<u8>>>,
+    /// Paths inside the project that another target captures, with the files beside them.
+    pub elsewhere: Arc<Vec<Elsewhere>>,
+    /// Where a capture keeps what it locked until the restore that follows; none: what
+    /// was captured may change at once.
+    pub hold: Option<Arc<Hold>>,
     /// A restore leaves out what it cannot do; without this, it does nothing then.
     pub partial: bool,
     /// A capture of more than this is refused with `TooLarge`, before anything is read.
@@ -93,6 +99,33 @@ impl Call {
     /// `NotFound` when there is none yet.
     pub fn store(&self) -> Result<&Arc<Store>> {
         self.store.as_ref().ok_or_else(|| Error::new(Kind::NotFound, "there is no store yet"))
+    }
+}
+
+/// A path that another target captures.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Elsewhere {
+    /// The path inside the project, `/` between names.
+    pub path: Vec<u8>,
+    /// That target.
+    pub target: String,
+}
+
+/// What a capture locked, so that nothing changes before the restore that follows: both
+/// are lent the same one. Dropped, it lets go.
+#[derive(Default)]
+pub struct Hold(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Hold {
+    /// Keeps `locks`, and lets go of what was kept before.
+    pub fn keep(&self, locks: impl Any + Send) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(locks));
+    }
+
+    /// Takes out what was kept, when it is a `T`.
+    pub fn take<T: Any>(&self) -> Option<T> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        kept.downcast().ok().map(|kept| *kept)
     }
 }
 
@@ -119,7 +152,8 @@ pub trait Backend: Send + Sync {
     /// Idempotent: a second call completes a first that was cut short.
     ///
     /// # Errors
-    /// Whatever kept the state from being restored; refusals are reported instead.
+    /// Whatever kept the state from being restored; refusals are reported instead. After
+    /// `Busy` and `Changed` nothing was touched.
     fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()>;
 }
 
@@ -133,6 +167,16 @@ pub trait Backends: Send + Sync {
     /// # Errors
     /// `NotFound`, or what is wrong with the backend.
     fn settings(&self, name: &str) -> Result<Vec<String>>;
+
+    /// The settings of `target` that name files which its backend captures by itself:
+    /// trees leave them out.
+    ///
+    /// # Errors
+    /// `NotFound`, or what is wrong with the backend.
+    fn claims(&self, target: &Target) -> Result<Vec<String>> {
+        let _ = target;
+        Ok(Vec::new())
+    }
 
     /// The backend that is called `name`.
     ///

@@ -1,12 +1,14 @@
 //! snapback's core: objects, packs, trees, history. Synchronous and silent.
 //!
 //! Rooms: `disk` (the one door to the file system), `object` (keys and bytes),
-//! `store` (packs and index), `tree` (directories), `backend` (what the runtime
+//! `store` (packs and index), `tree` (directories), `database` (what is captured of
+//! one, not how it is opened), `backend` (what the runtime
 //! implements), `journal`, `timeline` and `session` (history), `project`
 //! (snapback.toml and the root). Knows nothing of WebAssembly, of a command line or
 //! of the environment; never prints.
 
 pub mod backend;
+pub mod database;
 pub mod disk;
 pub mod error;
 #[cfg(any(test, feature = "fuzz"))]

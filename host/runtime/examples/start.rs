@@ -30,6 +30,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         store: Some(store),
         cover: Arc::default(),
         only: Arc::default(),
+        elsewhere: Arc::default(),
+        hold: None,
         partial: false,
         huge: None,
         survey: None,

@@ -16,9 +16,17 @@ pub struct Builtin {
 }
 
 /// All of them.
-pub const ALL: &[Builtin] = &[Builtin {
-    name: "tree",
-    component: include_bytes!("../../../plugins/tree/tree.wasm"),
-    manifest: include_str!("../../../plugins/tree/manifest.toml"),
-    interfaces: &["tree"],
-}];
+pub const ALL: &[Builtin] = &[
+    Builtin {
+        name: "tree",
+        component: include_bytes!("../../../plugins/tree/tree.wasm"),
+        manifest: include_str!("../../../plugins/tree/manifest.toml"),
+        interfaces: &["tree"],
+    },
+    Builtin {
+        name: "sqlite",
+        component: include_bytes!("../../../plugins/sqlite/sqlite.wasm"),
+        manifest: include_str!("../../../plugins/sqlite/manifest.toml"),
+        interfaces: &["sqlite"],
+    },
+];

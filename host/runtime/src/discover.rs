@@ -136,6 +136,7 @@ mod tests {
             lines,
             [
                 ("tree", None),
+                ("sqlite", None),
                 ("pg", None),
                 ("No", Some("its name is not a backend's")),
                 ("dir", Some("it is not a file")),

@@ -2,8 +2,8 @@
 //!
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
 //! (where components are), `manifest` (what one says about itself), `grant` (what one may
-//! reach), `component` (one call), `abi` (the host's side of `wit/`), `registry` (all of it
-//! together). Knows objects and trees, not history; never prints; reads no environment.
+//! reach), `component` (one call), `abi` (the host's side of `wit/`), `sqlite` (databases,
+//! without any component), `registry` (all of it together). Knows objects and trees, not history; never prints; reads no environment.
 
 mod abi;
 mod artifact;
@@ -14,6 +14,7 @@ mod engine;
 pub mod grant;
 pub mod manifest;
 mod registry;
+pub mod sqlite;
 #[cfg(test)]
 mod testing;
 

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::grant::Limits;
 use crate::manifest::{Manifest, shorten};
 use sha2::{Digest, Sha256};
-use snapback_core::backend::{Backend, Backends};
+use snapback_core::backend::{Backend, Backends, Target};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::nearest;
 use std::collections::HashMap;
@@ -245,6 +245,12 @@ impl Backends for Registry {
 
     fn settings(&self, name: &str) -> Result<Vec<String>> {
         Ok(self.manifest(name)?.settings.into_iter().map(|setting| setting.key).collect())
+    }
+
+    fn claims(&self, target: &Target) -> Result<Vec<String>> {
+        let settings = self.manifest(&target.backend)?.settings.into_iter();
+        let files = settings.filter(|setting| setting.kind == crate::manifest::Kind::Database);
+        Ok(files.filter_map(|s| target.settings.get(&s.key).cloned().or(s.default)).collect())
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Backend>> {

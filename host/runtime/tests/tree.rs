@@ -64,6 +64,8 @@ impl World {
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
+            elsewhere: Arc::default(),
+            hold: None,
             partial: false,
             huge: None,
             survey: None,

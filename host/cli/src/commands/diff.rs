@@ -13,7 +13,7 @@ use snapback_core::backend::Target;
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
-use snapback_core::session::{Difference, Present, Project, differences};
+use snapback_core::session::{Difference, Present, Project, What, differences};
 use snapback_core::store::Source;
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
@@ -86,7 +86,10 @@ fn base(target: &Target) -> Vec<u8> {
 fn is_wanted(change: &Difference, bases: &[(&str, Vec<u8>)], paths: &[Bytes]) -> bool {
     let base = bases.iter().find(|(target, _)| **target == *change.target);
     let place = match base {
-        Some((_, base)) if !base.is_empty() => [base, &change.path[..]].join(&b'/'),
+        // A database is told by its path in the project.
+        Some((_, base)) if !base.is_empty() && change.what != What::Database => {
+            [base, &change.path[..]].join(&b'/')
+        }
         _ => change.path.clone(),
     };
     paths.is_empty() || paths.iter().any(|path| contents::within(&place, &path.0).is_some())
@@ -190,7 +193,6 @@ impl Found<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::session::What;
 
     #[test]
     fn a_path_covers_itself_and_what_lies_in_it() {

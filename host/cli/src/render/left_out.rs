@@ -30,14 +30,16 @@ pub fn clause(roots: &[Root]) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// What was left out of `root` and is worth telling: the project's own store is not.
+/// What was left out of `root` and is worth telling.
 pub fn told(root: &Root) -> impl Iterator<Item = &LeftOut> {
     root.left_out.iter().filter(|item| is_told(item))
 }
 
-/// Whether something that is left out is worth telling.
+/// Whether something that is left out is worth telling: the project's own store is not,
+/// and what another target has is in the snapshot.
 pub fn is_told(item: &LeftOut) -> bool {
-    item.why != Why::Store || item.path != STORE.as_bytes()
+    let own = item.why == Why::Store && item.path == STORE.as_bytes();
+    !own && item.why != Why::Elsewhere
 }
 
 /// Things of one reason: how many, and the first of them.

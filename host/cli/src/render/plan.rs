@@ -64,11 +64,11 @@ pub fn when(change: &Difference) -> &'static str {
     if change.by == Some(By::Later) { " (changed after the run)" } else { "" }
 }
 
-/// Where a change is: the path, with the target before it unless that is the tree.
+/// Where a change is: the path, with the target before it where that is not the project's.
 pub fn place(change: &Difference) -> String {
     let slash = if change.what == What::Dir { "/" } else { "" };
     let path = if change.path.is_empty() { ".".to_owned() } else { show_bytes(&change.path) };
-    if change.what != What::Part && *change.target == *TREE {
+    if change.what == What::Database || (change.what != What::Part && *change.target == *TREE) {
         return format!("{path}{slash}");
     }
     format!("{}: {path}{slash}", change.target)

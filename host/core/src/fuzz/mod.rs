@@ -34,6 +34,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "list", run: objects::list, seeds: samples::lists },
     Target { name: "root", run: objects::root, seeds: samples::roots },
     Target { name: "opaque", run: objects::opaque, seeds: samples::opaques },
+    Target { name: "database", run: objects::database, seeds: samples::databases },
     Target { name: "key", run: objects::key, seeds: samples::keys },
     Target { name: "table", run: packs::table, seeds: samples::tables },
     Target { name: "pack", run: packs::pack, seeds: samples::packs },

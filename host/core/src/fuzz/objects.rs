@@ -1,5 +1,6 @@
 //! Objects: each has one form, so what is taken is written as it was.
 
+use crate::database::Database;
 use crate::object::{Key, ObjectKind};
 use crate::store::content::{List, children};
 use crate::store::opaque::Opaque;
@@ -48,6 +49,14 @@ pub fn opaque(bytes: &[u8]) {
     let Ok(opaque) = Opaque::decode(bytes) else { return };
     assert_eq!(opaque.encode(), bytes);
     assert_eq!(opaque.pieces.iter().map(|piece| piece.len).sum::<u64>(), opaque.size);
+}
+
+/// A captured database: what it consists of stands in one directory.
+pub fn database(bytes: &[u8]) {
+    let Ok(database) = Database::decode(bytes) else { return };
+    assert_eq!(database.encode(), bytes);
+    assert!(database.path.split(|&b| b == b'/').all(is_name));
+    assert!(database.found.entries().iter().all(|entry| is_name(&entry.name)));
 }
 
 /// A key, as bytes and as text.

@@ -1,6 +1,7 @@
 //! What our encoders write, a few of each kind: where mutations begin.
 
 use crate::backend::{Part, Target};
+use crate::database::{Database, Found};
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::journal::{Journal, Verb};
@@ -103,8 +104,27 @@ pub fn opaques() -> Vec<Vec<u8>> {
     vec![Opaque::default().encode(), Opaque { size: 65_536 + 8192 + 1, pieces }.encode()]
 }
 
+pub fn databases() -> Vec<Vec<u8>> {
+    let file = |name: &[u8], node| Entry {
+        name: name.to_vec(),
+        mode: 0o640,
+        uid: 1,
+        gid: 2,
+        xattrs: vec![(b"user.a".to_vec(), vec![])],
+        link: None,
+        node,
+    };
+    let content = |size| Node::File { content: key(ObjectKind::Blob), size, sparse: false };
+    let of = |found| Database { path: b"data/app.db".to_vec(), found }.encode();
+    let link = file(b"app.db", Node::Symlink(b"../other".to_vec()));
+    vec![
+        of(Found::Image { file: file(b"app.db", content(4096)), state: [7; 32] }),
+        of(Found::Files(vec![link, file(b"app.db-wal", content(9))])),
+    ]
+}
+
 pub fn keys() -> Vec<Vec<u8>> {
-    let all = (1..=6).filter_map(ObjectKind::from_number).map(key);
+    let all = (1..=7).filter_map(ObjectKind::from_number).map(key);
     all.flat_map(|key| [key.to_bytes().to_vec(), key.to_string().into_bytes()]).collect()
 }
 

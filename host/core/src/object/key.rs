@@ -21,6 +21,8 @@ pub enum ObjectKind {
     Root = 5,
     /// Opaque bytes of a component: the list of its pieces.
     Opaque = 6,
+    /// A captured database (see `database`).
+    Database = 7,
 }
 
 impl ObjectKind {
@@ -33,6 +35,7 @@ impl ObjectKind {
             4 => Self::Times,
             5 => Self::Root,
             6 => Self::Opaque,
+            7 => Self::Database,
             _ => return None,
         })
     }
@@ -45,6 +48,7 @@ impl ObjectKind {
             Self::Times => "times",
             Self::Root => "root",
             Self::Opaque => "opaque",
+            Self::Database => "database",
         }
     }
 }
@@ -104,7 +108,7 @@ impl Key {
         let wrong = || Error::new(Kind::Invalid, format!("`{text}` is not the name of an object"));
         let (word, hex) = text.split_once(':').ok_or_else(wrong)?;
         let kind =
-            (1..=6).filter_map(ObjectKind::from_number).find(|k| k.word() == word).ok_or_else(wrong)?;
+            (1..=7).filter_map(ObjectKind::from_number).find(|k| k.word() == word).ok_or_else(wrong)?;
         let hash = from_hex(hex.as_bytes()).ok_or_else(wrong)?;
         Ok(Self { kind, hash })
     }

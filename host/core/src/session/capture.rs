@@ -3,10 +3,11 @@
 use super::Project;
 use super::noted::Noted;
 use super::take::Selection;
-use crate::backend::{Call, Part, Target};
+use crate::backend::{Call, Elsewhere, Hold, Part, Target};
+use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::history::snapshot::{Captured, LeftOut, Snapshot};
-use crate::object::ObjectKind;
+use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
 use crate::text::Bytes;
 use crate::tree::root::{Root, Why};
@@ -16,26 +17,50 @@ use std::sync::Arc;
 pub(super) struct Job {
     pub target: Target,
     pub cover: Vec<Part>,
+    /// Keeps it from changing until it is put back.
+    pub hold: Option<Arc<Hold>>,
+}
+
+impl Job {
+    /// `target`, for its own sake.
+    pub fn of(target: &Target) -> Self {
+        Self { target: target.clone(), cover: Vec::new(), hold: None }
+    }
 }
 
 impl Project {
-    /// Captures all `jobs` at the same time into `writer`, in their order. Nothing is
-    /// kept when one of them fails.
+    /// Captures all `jobs` into `writer`, in their order: those that capture files of
+    /// `elsewhere` at the same time after all others at the same time. Nothing is kept
+    /// when one of them fails.
     pub(super) fn capture(
         &self,
         jobs: Vec<Job>,
+        elsewhere: Vec<Elsewhere>,
         writer: &Arc<Writer>,
         selection: &Selection,
     ) -> Result<Vec<Captured>> {
-        if let [job] = &jobs[..] {
-            return Ok(vec![self.capture_one(job, writer, selection)?]);
+        let context = Context { elsewhere: Arc::new(elsewhere), writer, selection };
+        let claims = |job: &Job| context.elsewhere.iter().any(|other| other.target == job.target.name);
+        let (last, first): (Vec<_>, Vec<_>) = jobs.iter().enumerate().partition(|(_, job)| claims(job));
+        let mut captured = self.side_by_side(&first, &context)?;
+        captured.extend(self.side_by_side(&last, &context)?);
+        captured.sort_by_key(|(at, _)| *at);
+        Ok(captured.into_iter().map(|(_, captured)| captured).collect())
+    }
+
+    fn side_by_side(&self, jobs: &[(usize, &Job)], context: &Context<'_>) -> Result<Vec<(usize, Captured)>> {
+        if let [(at, job)] = jobs {
+            return Ok(vec![(*at, self.capture_one(job, context)?)]);
         }
         std::thread::scope(|scope| {
             let running: Vec<_> =
-                jobs.iter().map(|job| scope.spawn(|| self.capture_one(job, writer, selection))).collect();
+                jobs.iter().map(|(at, job)| (*at, scope.spawn(|| self.capture_one(job, context)))).collect();
             let results: Vec<_> = running
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(Error::panicked("a capture"))))
+                .map(|(at, thread)| {
+                    let done = thread.join().unwrap_or_else(|_| Err(Error::panicked("a capture")));
+                    done.map(|captured| (at, captured))
+                })
                 .collect();
             results.into_iter().collect()
         })
@@ -51,12 +76,14 @@ impl Project {
     ) -> Result<Vec<Captured>> {
         let wanted = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
         let jobs = like.targets.iter().filter(wanted);
-        let jobs = jobs.map(|c| Job { target: c.target.clone(), cover: c.parts.clone() }).collect();
+        let jobs = jobs.map(|c| Job { cover: c.parts.clone(), ..Job::of(&c.target) }).collect();
+        let elsewhere = self.all_claims(like.targets.iter().map(|c| &c.target))?;
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        self.capture(jobs, writer, &selection)
+        self.capture(jobs, elsewhere, writer, &selection)
     }
 
-    fn capture_one(&self, job: &Job, writer: &Arc<Writer>, selection: &Selection) -> Result<Captured> {
+    fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {
+        let Context { elsewhere, writer, selection } = context;
         let env = &self.env;
         let target = &job.target;
         if let Some(absent) = self.absent(job, writer)? {
@@ -68,7 +95,9 @@ impl Project {
         let previous = previous.map_or(&[][..], |captured| &captured.parts);
         let noted = Noted::new(&env.report);
         let call = Call {
-            writer: Some(writer.clone()),
+            writer: Some(Arc::clone(writer)),
+            elsewhere: elsewhere.clone(),
+            hold: job.hold.clone(),
             cover: Arc::new(job.cover.clone()),
             huge: selection.huge_limit(previous.is_empty()),
             report: noted.clone(),
@@ -77,23 +106,35 @@ impl Project {
         let parts = backend
             .snapshot(&call, previous)
             .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
-        let roots: Vec<Root> = roots(&**writer, &parts).collect::<Result<_>>()?;
+        let roots: Vec<Root> = roots(&***writer, &parts).collect::<Result<_>>()?;
         let mut omitted = noted.take_omitted();
         for root in &roots {
             // What a captured directory records itself is not recorded twice.
             omitted.retain(|(path, _)| root.left_out.iter().all(|item| item.path != path.0));
         }
         let sum = |of: fn(&Root) -> u64| roots.iter().map(of).fold(0, u64::saturating_add);
-        let (bytes, files) = (sum(|root| root.bytes), sum(|root| root.files));
+        let (mut bytes, mut files) = (sum(|root| root.bytes), sum(|root| root.files));
+        for part in parts.iter().filter(|part| part.content.kind() == ObjectKind::Database) {
+            let database = Database::load(&***writer, &part.content)?;
+            bytes = bytes.saturating_add(database.bytes());
+            files = files.saturating_add(database.found.entries().len() as u64);
+        }
         let left_out = left_out(&roots);
         Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out })
     }
 }
 
+/// What the captures of one snapshot share.
+struct Context<'a> {
+    elsewhere: Arc<Vec<Elsewhere>>,
+    writer: &'a Arc<Writer>,
+    selection: &'a Selection,
+}
+
 /// Paths that a record names for each reason.
 const NAMED: usize = 20;
 
-/// What `roots` left out, by reason.
+/// What `roots` left out, by reason; what another target has is not left out of the snapshot.
 fn left_out(roots: &[Root]) -> Vec<LeftOut> {
     let of = |why: Why| {
         let items = || roots.iter().flat_map(|root| &root.left_out).filter(move |item| item.why == why);
@@ -106,7 +147,7 @@ fn left_out(roots: &[Root]) -> Vec<LeftOut> {
             paths: items().take(NAMED).map(|item| Bytes(item.path.clone())).collect(),
         }
     };
-    let all = Why::ALL.into_iter().map(of);
+    let all = Why::ALL.into_iter().filter(|why| *why != Why::Elsewhere).map(of);
     all.filter(|left| left.count > 0 || left.files.is_some()).collect()
 }
 
@@ -128,20 +169,26 @@ fn same_state(source: &dyn Source, a: &Captured, b: &Captured, git: bool) -> Res
         return Ok(false);
     }
     for (a, b) in a.parts.iter().zip(&b.parts) {
-        let same = a.name == b.name
-            && (a.content == b.content || {
-                let kinds = [a.content.kind(), b.content.kind()];
-                kinds == [ObjectKind::Root; 2] && {
-                    let a = Root::decode(&source.read(&a.content)?)?;
-                    let b = Root::decode(&source.read(&b.content)?)?;
-                    a.same_state(&b) && (!git || a.git == b.git)
-                }
-            });
-        if !same {
+        if a.name != b.name || !same_content(source, &a.content, &b.content, git)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether two objects are the same state; with `git`, also where repositories stand.
+pub(super) fn same_content(source: &dyn Source, a: &Key, b: &Key, git: bool) -> Result<bool> {
+    if a == b || a.kind() != b.kind() {
+        return Ok(a == b);
+    }
+    Ok(match a.kind() {
+        ObjectKind::Root => {
+            let (a, b) = (Root::decode(&source.read(a)?)?, Root::decode(&source.read(b)?)?);
+            a.same_state(&b) && (!git || a.git == b.git)
+        }
+        ObjectKind::Database => Database::load(source, a)?.same_state(&Database::load(source, b)?),
+        _ => false,
+    })
 }
 
 /// Whether `snapshot` holds the same state as `captured`, target by target.

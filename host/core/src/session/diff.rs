@@ -1,6 +1,9 @@
 //! What differs between two states, target by target.
 
+use super::capture::same_content;
 use super::{Project, snapshots};
+use crate::backend::Part;
+use crate::database::Database;
 use crate::error::{Error, Kind, Result};
 use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
@@ -31,6 +34,8 @@ pub struct Difference {
 pub enum What {
     /// A part that a backend stored.
     Part,
+    /// A database, by its path in the project.
+    Database,
     /// An entry of a tree that is no directory afterwards.
     Entry,
     /// A directory of a tree; one that is gone was one.
@@ -44,7 +49,8 @@ impl What {
     }
 }
 
-/// What is done with each difference; where it is one of a tree, with its two entries.
+/// What is done with each difference; where it is one of a tree or a
+/// database, with its two entries.
 /// They are not kept in a [`Difference`], of which there may be hundreds of thousands.
 pub type EachDifference<'a> = &'a mut dyn FnMut(Difference, Option<&Change>) -> Result<()>;
 
@@ -140,16 +146,12 @@ pub(super) fn in_target(
     found: EachDifference<'_>,
 ) -> Result<()> {
     let target: Arc<str> = before.target.name.as_str().into();
-    let whole = |part: &str, kind| {
-        let (target, path) = (target.clone(), part.as_bytes().to_vec());
-        Difference { target, kind, path, what: What::Part, by: None }
-    };
     for part in &before.parts {
         let Some(other) = after.parts.iter().find(|other| other.name == part.name) else {
-            found(whole(&part.name, ChangeKind::Deleted), None)?;
+            whole(source, &target, (Some(part), None), found)?;
             continue;
         };
-        if part.content == other.content {
+        if same_content(source, &part.content, &other.content, false)? {
             continue;
         }
         if part.content.kind() == ObjectKind::Root && other.content.kind() == ObjectKind::Root {
@@ -162,13 +164,43 @@ pub(super) fn in_target(
                 found(Difference { target, kind, path, what, by: None }, Some(&change))?;
             }
         } else {
-            found(whole(&part.name, ChangeKind::Modified), None)?;
+            whole(source, &target, (Some(part), Some(other)), found)?;
         }
     }
     for part in &after.parts {
         if !before.parts.iter().any(|other| other.name == part.name) {
-            found(whole(&part.name, ChangeKind::Added), None)?;
+            whole(source, &target, (None, Some(part)), found)?;
         }
     }
     Ok(())
+}
+
+/// The difference between two parts that are not compared inside; a database is told by
+/// its path and its file.
+fn whole(
+    source: &dyn Source,
+    target: &Arc<str>,
+    (before, after): (Option<&Part>, Option<&Part>),
+    found: EachDifference<'_>,
+) -> Result<()> {
+    let kind = match (before, after) {
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Deleted,
+        _ => ChangeKind::Modified,
+    };
+    let database = |part: Option<&Part>| match part {
+        Some(part) if part.content.kind() == ObjectKind::Database => {
+            Database::load(source, &part.content).map(Some)
+        }
+        _ => Ok(None),
+    };
+    let (old, new) = (database(before)?, database(after)?);
+    let target = target.clone();
+    let Some(path) = new.as_ref().or(old.as_ref()).map(|database| database.path.clone()) else {
+        let path = before.or(after).map_or(Vec::new(), |part| part.name.as_bytes().to_vec());
+        return found(Difference { target, kind, path, what: What::Part, by: None }, None);
+    };
+    let file = |database: Option<Database>| database.and_then(|database| database.file().cloned());
+    let change = Change::of_file(path.clone(), file(old), file(new));
+    found(Difference { target, kind, path, what: What::Database, by: None }, Some(&change))
 }

@@ -5,10 +5,11 @@
 //! When a target fails, those already put back return to that state.
 
 use super::Session;
+use super::again::Going;
 use super::diff::Difference;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved};
-use crate::backend::Call;
+use crate::backend::{Call, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -63,7 +64,8 @@ impl Session {
         if !partial && !plan.blocked.is_empty() {
             return Err(blocked(&plan.blocked));
         }
-        let saved = match plan.saved {
+        let own = matches!(plan.saved, Saved::New(_));
+        let mut saved = match plan.saved {
             Saved::Existing(id) => self.load(&id)?,
             Saved::New(snapshot) => {
                 let snapshot = self.commit(*snapshot, &plan.writer)?;
@@ -74,7 +76,7 @@ impl Session {
         let mut not_restored = plan.not_restored;
         let nothing_to_do = plan.changes.is_empty();
         if !nothing_to_do {
-            let journal = Journal {
+            let mut journal = Journal {
                 format: Journal::FORMAT,
                 verb: plan.verb,
                 to: plan.to.id.clone(),
@@ -85,7 +87,8 @@ impl Session {
                 number: self.timeline()?.number + 1,
             };
             journal.begin(&env.disk, &self.dir)?;
-            not_restored.extend(self.put_back(&journal, &plan.to, &saved, partial)?);
+            let (to, saved) = (&plan.to, &mut saved);
+            not_restored.extend(self.put_back(Going { journal: &mut journal, to, saved, own, partial })?);
             self.note(&journal)?;
         } else if plan.action != Action::Restore {
             // An undo that changes nothing still goes one step back; a restore is no step then.
@@ -107,31 +110,32 @@ impl Session {
     }
 
     /// Puts the journal's targets back, all or (unless `partial`) none.
-    fn put_back(
-        &self,
-        journal: &Journal,
-        to: &Snapshot,
-        saved: &Snapshot,
-        partial: bool,
-    ) -> Result<Vec<NotRestored>> {
+    fn put_back(&self, mut going: Going<'_>) -> Result<Vec<NotRestored>> {
         let mut not_restored = Vec::new();
-        for (at, name) in journal.targets.iter().enumerate() {
-            match self.restore_target(journal, name, to, saved, partial) {
+        let names = going.journal.targets.clone();
+        for (at, name) in names.iter().enumerate() {
+            match self.restore_or_again(&mut going, name) {
                 Ok(refused) => not_restored.extend(refused),
-                Err(error) if partial => not_restored.push(NotRestored {
+                Err(error) if going.partial => not_restored.push(NotRestored {
                     target: name.clone(),
                     path: Bytes::default(),
                     reason: error.to_string(),
                 }),
                 Err(error) => {
-                    for name in journal.targets[..=at].iter().rev() {
-                        self.restore_target(journal, name, saved, to, true)
-                            .map_err(|second| unfinished(&error, &second))?;
+                    // By the law, who is in use or has changed was not touched.
+                    let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
+                    let touched = if untouched { &names[..at] } else { &names[..=at] };
+                    let Going { journal, to, saved, .. } = &going;
+                    let mut second = Ok(());
+                    for name in touched.iter().rev() {
+                        let back = self.restore_target(journal, name, (saved, to), true, None);
+                        second = second.and(back.map(drop));
                     }
-                    return match Journal::end(&self.env().disk, &self.dir) {
-                        Ok(()) => Err(error),
-                        Err(second) => Err(unfinished(&error, &second)),
-                    };
+                    let ended = second.and_then(|()| Journal::end(&self.env().disk, &self.dir));
+                    return Err(match ended {
+                        Ok(()) => error,
+                        Err(second) => unfinished(&error, &second),
+                    });
                 }
             }
         }
@@ -139,14 +143,14 @@ impl Session {
     }
 
     /// Makes one target as in `to`, where it is as in `now`; with `partial`, without what
-    /// cannot be done.
+    /// cannot be done. `hold`: what its last capture locked.
     pub(super) fn restore_target(
         &self,
         journal: &Journal,
         name: &str,
-        to: &Snapshot,
-        now: &Snapshot,
+        (to, now): (&Snapshot, &Snapshot),
         partial: bool,
+        hold: Option<&Arc<Hold>>,
     ) -> Result<Vec<NotRestored>> {
         let env = self.env();
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
@@ -157,6 +161,7 @@ impl Session {
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
+            hold: hold.cloned(),
             report: noted.clone(),
             ..Call::new(env, &stored.target, Some(self.opened()))
         };

@@ -6,9 +6,11 @@
 //! environment variable and print nothing.
 
 mod absent;
+mod again;
 mod beyond;
 mod capture;
 mod diff;
+mod elsewhere;
 mod execute;
 mod forget;
 mod histories;
@@ -98,6 +100,8 @@ impl Call {
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
+            elsewhere: Arc::default(),
+            hold: None,
             partial: false,
             huge: None,
             survey: None,

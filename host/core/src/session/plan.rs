@@ -138,6 +138,12 @@ impl Session {
             Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
         };
         let names = chosen(&to, targets)?;
+        let meant: Vec<&Captured> =
+            to.targets.iter().filter(|c| names.is_empty() || names.contains(&c.target.name)).collect();
+        let (names, trees) = match paths {
+            [] => (names, Vec::new()),
+            paths => self.narrowed(&to, &meant, paths)?,
+        };
         let writer = self.writer()?;
         let current = self.capture_like(&to, &names, &writer)?;
         let kind = match action {
@@ -170,8 +176,9 @@ impl Session {
         let apart = (*ask == Ask::Undo).then(|| self.apart(&to));
         let mut changes = Vec::new();
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
-        for now in &current {
-            let stored = to.target(&now.target.name).expect("captured like it");
+        let stored: Vec<&Captured> =
+            current.iter().map(|now| to.target(&now.target.name).expect("captured like it")).collect();
+        for (now, &stored) in current.iter().zip(&stored) {
             in_target(&*writer, now, stored, &mut |mut difference, change| {
                 if is_within(&difference.path, paths) {
                     // It leads from the present to the snapshot: the present is `before`.
@@ -183,13 +190,14 @@ impl Session {
                 Ok(())
             })?;
             not_restored.extend(holes(self.opened(), stored, paths)?);
-            self.preflight(stored, now, paths, &writer, &mut preflight)?;
+            self.preflight(stored, now, &trees, &writer, &mut preflight)?;
         }
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);
         let mut beyond = Beyond::between(&*writer, &to.targets, &current, paths)?;
         // What is hidden is among what will not come back.
         beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
+        let targets = self.in_order(&stored)?;
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
@@ -204,8 +212,8 @@ impl Session {
             blocked: preflight.blocked,
             next,
             running: self.running()?,
-            only: paths.to_vec(),
-            targets: current.iter().map(|c| c.target.name.clone()).collect(),
+            only: trees,
+            targets,
             verb: ask.verb(),
             record,
             writer,

@@ -4,6 +4,7 @@
 //! with the two snapshots exchanged takes it back. Where neither is possible, the
 //! targets that cannot be reached can be abandoned; nothing stored is lost by it.
 
+use super::again::Going;
 use super::diff::{Difference, differences};
 use super::plan::{Ask, is_within};
 use super::{NotRestored, Project, Session};
@@ -114,7 +115,7 @@ impl Session {
         let Some(mut journal) = journal else {
             return Err(Error::new(Kind::NotFound, "no step is unfinished").hint("there is nothing to do"));
         };
-        let (to, saved) = (self.load(&journal.to)?, self.load(&journal.saved)?);
+        let (to, mut saved) = (self.load(&journal.to)?, self.load(&journal.saved)?);
         if let Recovery::Abandon(name) = how {
             if !journal.targets.contains(name) {
                 let why = format!("the unfinished step does not concern `{name}`");
@@ -124,10 +125,17 @@ impl Session {
             journal.targets.retain(|target| target != name);
             journal.begin(&env.disk, &self.dir)?;
         }
-        let (to, saved) = if *how == Recovery::TakeBack { (&saved, &to) } else { (&to, &saved) };
         let mut not_restored = Vec::new();
-        for name in &journal.targets {
-            not_restored.extend(self.restore_target(&journal, name, to, saved, true)?);
+        for name in &journal.targets.clone() {
+            let done = match how {
+                Recovery::TakeBack => self.restore_target(&journal, name, (&saved, &to), true, None),
+                _ => {
+                    let (to, saved) = (&to, &mut saved);
+                    let journal = &mut journal;
+                    self.restore_or_again(&mut Going { journal, to, saved, own: false, partial: true }, name)
+                }
+            };
+            not_restored.extend(done?);
         }
         if *how == Recovery::TakeBack {
             if journal.is_in(&self.timeline()?) {

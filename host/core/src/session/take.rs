@@ -112,9 +112,10 @@ impl Session {
         }
         let (wanted, skipped): (Vec<_>, Vec<_>) =
             configured.iter().partition(|c| selection.takes(&c.target.name));
-        let jobs = wanted.iter().map(|c| Job { target: c.target.clone(), cover: Vec::new() }).collect();
+        let jobs = wanted.iter().map(|c| Job::of(&c.target)).collect();
+        let elsewhere = self.all_claims(configured.iter().map(|c| &c.target))?;
         let writer = self.writer()?;
-        let targets = self.capture(jobs, &writer, selection)?;
+        let targets = self.capture(jobs, elsewhere, &writer, selection)?;
         let outer = self.outer_run();
 
         if request.kind == SnapshotKind::Manual && request.message.is_none() && !request.pinned {

@@ -23,6 +23,7 @@ mod seal;
 mod share;
 pub mod verify;
 mod walk;
+mod workspace;
 mod write;
 
 pub(crate) use catalog::DAMAGED;
@@ -32,6 +33,7 @@ pub(crate) use open::FORMAT;
 pub use pack::PackName;
 pub use read::Viewer;
 pub use share::{Extent, Still};
+pub use workspace::Workspace;
 pub use write::Writer;
 
 use crate::disk::{Dir, Disk};

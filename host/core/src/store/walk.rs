@@ -4,6 +4,7 @@ use super::content::children;
 use super::opaque::Opaque;
 use super::{Source, Store};
 use crate::backend::Cancel;
+use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::object::{Key, ObjectKind};
 use crate::tree::node::{Node, decode_times, decode_tree};
@@ -24,6 +25,10 @@ pub fn references(kind: ObjectKind, bytes: &[u8]) -> Result<Vec<Key>> {
             let root = Root::decode(bytes)?;
             let git = root.git.map(|git| git.tree);
             named_by(&root.top.node).into_iter().chain([root.times]).chain(git).collect()
+        }
+        ObjectKind::Database => {
+            let found = Database::decode(bytes)?.found;
+            found.entries().iter().filter_map(|entry| named_by(&entry.node)).collect()
         }
         ObjectKind::Opaque => Opaque::decode(bytes)?.pieces.iter().map(|piece| piece.key).collect(),
     })

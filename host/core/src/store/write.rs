@@ -16,6 +16,7 @@ use super::lane::{Gather, Lane};
 use super::lock::flock;
 use super::read::{Damage, Viewer, damaged, view_frame};
 use super::{Extent, Source, Store};
+use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use rustix::fs::FlockOperation;
@@ -107,14 +108,19 @@ impl Store {
         }
     }
 
-    /// Removes the packs in `tmp/` that nobody writes any more, as far as that is possible.
+    /// Removes the packs and workspaces in `tmp/` that nobody uses any more, as far as that
+    /// is possible.
     pub(super) fn remove_leftovers(&self) -> Result<()> {
         let tmp = self.tmp()?;
         for name in tmp.names()? {
-            let free = tmp
-                .open_file(&name)
-                .and_then(|file| flock(&file, &tmp.join(&name), FlockOperation::NonBlockingLockExclusive));
-            if free.is_ok_and(|free| free) {
+            let Ok(left) = tmp.open_file(&name) else { continue };
+            let path = tmp.join(&name);
+            if !flock(&left, &path, FlockOperation::NonBlockingLockExclusive).is_ok_and(|free| free) {
+                continue;
+            }
+            if left.metadata().is_ok_and(|left| left.is_dir()) {
+                super::workspace::remove(&self.disk, tmp, &name, &Dir::from_fd(left.into(), path));
+            } else {
                 let _ = self.disk.unlink(tmp, &name);
             }
         }

@@ -58,13 +58,26 @@ pub enum Why {
     ChangedWhileRead,
     /// It lies outside of the `paths` that are covered.
     Outside,
+    /// Another target captures it: a database.
+    Elsewhere,
 }
 
 impl Why {
     /// All reasons.
-    pub const ALL: [Self; 9] = {
+    pub const ALL: [Self; 10] = {
         use Why::*;
-        [Ignored, Regenerable, Store, Git, Mount, TooManyFiles, Unreadable, ChangedWhileRead, Outside]
+        [
+            Ignored,
+            Regenerable,
+            Store,
+            Git,
+            Mount,
+            TooManyFiles,
+            Unreadable,
+            ChangedWhileRead,
+            Outside,
+            Elsewhere,
+        ]
     };
 
     /// The reason that `number` stands for in stored data.
@@ -84,6 +97,7 @@ impl Why {
             Self::Unreadable => "unreadable",
             Self::ChangedWhileRead => "changed while read",
             Self::Outside => "outside of the paths",
+            Self::Elsewhere => "in another target",
         }
     }
 
@@ -96,7 +110,7 @@ impl Why {
 impl Stamp {
     /// Of what is left out at `path` for the reason `why`.
     pub(super) fn of(stat: &Stat, path: &[u8], why: Why) -> Self {
-        let timed = why != Why::Store && path != b".git";
+        let timed = !matches!(why, Why::Store | Why::Elsewhere) && path != b".git";
         Self { ino: stat.ino, ctime: timed.then_some(stat.ctime) }
     }
 

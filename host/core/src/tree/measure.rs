@@ -5,7 +5,7 @@
 //! so far.
 
 use super::directory::Directory;
-use super::scan::{Scratch, Stat, Walk};
+use super::scan::{Elsewhere, Scratch, Stat, Walk};
 use super::statcache::StatCache;
 use crate::backend::{Cancel, Huge};
 use crate::disk::size_text;
@@ -60,7 +60,7 @@ fn measure_without(
     (limit_files, limit_bytes): (u64, u64),
     cancel: &Cancel,
 ) -> Result<Measure> {
-    let walk = Walk::new(dir, None);
+    let walk = Walk::new(dir, None, Elsewhere::default());
     let mut measure = Measure::default();
     let mut parts: Vec<(Vec<u8>, u64, u64)> = Vec::new();
     measure.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {

@@ -115,7 +115,7 @@ pub fn encode_tree(entries: &[Entry]) -> Vec<u8> {
     out
 }
 
-pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
+pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     let tag = match entry.node {
         Node::File { sparse: false, .. } => 1,
         Node::File { sparse: true, .. } => 2,
@@ -183,7 +183,7 @@ pub fn decode_tree(bytes: &[u8]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-pub(super) fn take_entry(r: &mut Reader<'_>) -> Result<Entry> {
+pub(crate) fn take_entry(r: &mut Reader<'_>) -> Result<Entry> {
     let tag = r.u8()?;
     let name = r.bytes()?.to_vec();
     let (mode, uid, gid) = (r.u32()?, r.u32()?, r.u32()?);

@@ -8,9 +8,9 @@ use super::directory::Directory;
 use super::git::{self, Standing};
 use super::measure::measure;
 use super::root::{LeftOut, Why};
-use super::scan::{Place, Scratch, Stat, Walk};
+use super::scan::{Elsewhere, Place, Scratch, Stat, Walk};
 use super::select::Options;
-use crate::backend::Cancel;
+use crate::backend::{Call, Cancel};
 use crate::error::Result;
 use rustix::fs::FileType;
 use std::collections::HashMap;
@@ -67,8 +67,8 @@ impl Surveys {
     }
 
     /// Surveys one more.
-    pub(super) fn add(&self, dir: &Directory, cancel: &Cancel) -> Result<()> {
-        let survey = survey(dir, self.limit, cancel)?;
+    pub(super) fn add(&self, dir: &Directory, call: &Call) -> Result<()> {
+        let survey = survey(dir, Elsewhere::new(dir, call), self.limit, &call.cancel)?;
         self.found.lock().unwrap_or_else(PoisonError::into_inner).push(survey);
         Ok(())
     }
@@ -83,8 +83,8 @@ impl Surveys {
 ///
 /// # Errors
 /// `Cancelled`; what would keep the directory from being captured at all.
-fn survey(dir: &Directory, limit: u64, cancel: &Cancel) -> Result<Survey> {
-    let walk = Walk::new(dir, None);
+fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) -> Result<Survey> {
+    let walk = Walk::new(dir, None, elsewhere);
     let mut found = Survey::default();
     // The directories in something that git ignores: its place among the precious.
     let mut ignored: HashMap<Vec<u8>, usize> = HashMap::new();
@@ -182,7 +182,7 @@ mod tests {
     fn look(temp: &TempDir, options: &[(&str, &str)], limit: u64) -> Survey {
         let options = Options::parse(options).unwrap();
         let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
-        survey(&dir, limit, &Cancel::default()).unwrap()
+        survey(&dir, Elsewhere::default(), limit, &Cancel::default()).unwrap()
     }
 
     #[test]

@@ -45,6 +45,8 @@ impl Bench {
             store: Some(store),
             cover: Arc::default(),
             only: Arc::default(),
+            elsewhere: Arc::default(),
+            hold: None,
             partial: false,
             huge: None,
             survey: None,

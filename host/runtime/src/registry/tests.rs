@@ -36,6 +36,7 @@ fn listing_starts_nothing_and_names_what_is_broken() {
             statuses[..],
             [
                 ("tree", Status::Ready),
+                ("sqlite", Status::Ready),
                 ("Bad", Status::Broken(_)),
                 ("broken", Status::New),
                 ("guest", Status::New)

@@ -140,3 +140,38 @@ fn chosen_things_come_back_one_after_another() {
     }
     assert_eq!((world.state().as_str(), world.fakes.1.state.lock().unwrap().as_str()), ("start", ""));
 }
+
+#[test]
+fn what_is_written_between_capture_and_restore_is_captured_as_well() {
+    let world = World::new();
+    world.set("start");
+    world.run("after");
+    *world.fakes.0.meanwhile.lock().unwrap() = vec!["later".into(), "late".into()];
+    let undone = world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "start");
+    assert!(*world.fakes.0.held.lock().unwrap(), "what is captured once more is held");
+    let (list, _) = world.open().unwrap().list().unwrap();
+    let kinds: Vec<SnapshotKind> = list.iter().map(|listing| listing.snapshot.kind).collect();
+    assert_eq!(kinds, [SnapshotKind::PreUndo, SnapshotKind::Run], "what was captured before holds no more");
+    assert_eq!(undone.saved_as, list[0].snapshot.id);
+    world.go(&Ask::Redo).unwrap();
+    assert_eq!(world.state(), "later");
+    // Who writes without end is not overwritten, and what was done is taken back.
+    world.run("again");
+    *world.fakes.0.meanwhile.lock().unwrap() = (0..9).map(|n| format!("written {n}")).collect();
+    assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::Changed);
+    assert!(world.state().starts_with("written "));
+    assert!(world.open().unwrap().pending().unwrap().is_none());
+}
+
+#[test]
+fn who_is_in_use_is_not_taken_back_and_the_others_are() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    world.set("start");
+    world.run("after");
+    *world.fakes.1.state.lock().unwrap() = "in use".into();
+    *world.fakes.1.busy.lock().unwrap() = true;
+    assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::Busy);
+    assert_eq!(world.state(), "after");
+    assert!(world.open().unwrap().pending().unwrap().is_none(), "nothing is left to be done");
+}

@@ -14,10 +14,17 @@ pub(super) struct Fake {
     pub state: Mutex<String>,
     pub fail: Mutex<u32>,
     restores: AtomicU64,
+    /// So many restores find that somebody wrote this meanwhile.
+    pub meanwhile: Mutex<Vec<String>>,
+    /// Whether a restore finds it in use.
+    pub busy: Mutex<bool>,
+    /// Whether the last capture was to be held.
+    pub held: Mutex<bool>,
 }
 
 impl Backend for Fake {
     fn snapshot(&self, call: &Call, _previous: &[Part]) -> Result<Vec<Part>> {
+        *self.held.lock().unwrap() = call.hold.is_some();
         let writer = call.writer.as_ref().unwrap();
         let mut lane = writer.lane();
         let content = lane.put(ObjectKind::Blob, self.state.lock().unwrap().as_bytes())?;
@@ -27,6 +34,13 @@ impl Backend for Fake {
 
     fn restore(&self, call: &Call, parts: &[Part], _current: &[Part]) -> Result<()> {
         self.restores.fetch_add(1, Ordering::Relaxed);
+        if *self.busy.lock().unwrap() {
+            return Err(Error::new(Kind::Busy, "it is in use"));
+        }
+        if let Some(text) = self.meanwhile.lock().unwrap().pop() {
+            *self.state.lock().unwrap() = text;
+            return Err(Error::new(Kind::Changed, "somebody wrote meanwhile"));
+        }
         let mut fail = self.fail.lock().unwrap();
         if *fail > 0 {
             *fail -= 1;

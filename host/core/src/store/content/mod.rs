@@ -14,6 +14,7 @@
 mod build;
 mod compare;
 mod file;
+mod first;
 pub(crate) mod holes;
 mod list;
 mod load;
@@ -22,6 +23,7 @@ pub(super) mod zeros;
 pub use build::store_bytes;
 pub use compare::{EachRange, differing};
 pub use file::{name_file, store_file, store_still};
+pub use first::with_first_block;
 pub use list::{List, children};
 pub use load::{EachPiece, Leaf, Piece, begins_shared, load, load_range, pieces, read_all, spread, view};
 

@@ -9,6 +9,7 @@ mod opening;
 mod power;
 mod sharing;
 mod together;
+mod workspaces;
 mod writing;
 
 use super::content::store_bytes;

@@ -38,13 +38,13 @@ pub use outcome::{Outcome, Refusal, Saved};
 pub use restore::{Options, Request, run};
 
 pub(super) use action::{Action, action, removes, removes_dir};
+pub(crate) use attributes::{Attributes, Note, On};
 pub(super) use links::{Links, Role};
 pub(super) use look::Look;
 pub(super) use place::{Place, Places, split};
-pub(super) use rights::Rights;
+pub(crate) use rights::Rights;
 
 use self::aside::Asides;
-use self::attributes::Attributes;
 use self::put::Displaced;
 use crate::backend::Cancel;
 use crate::disk::Disk;

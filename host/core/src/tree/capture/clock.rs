@@ -18,7 +18,7 @@ const FINE: i128 = 20_000_000;
 const COARSE: i128 = 2_000_000_000;
 
 /// When the capture began.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     start: i128,
     margin: i128,
 }
@@ -53,7 +53,7 @@ fn nanoseconds(time: Time) -> i128 {
 }
 
 /// The directory for caches in `store`, made if it is not there.
-pub(super) fn cache_dir(store: &Store) -> Result<Dir> {
+pub(crate) fn cache_dir(store: &Store) -> Result<Dir> {
     if store.dir().stat(CACHE)?.is_none() {
         // Another capture may have made it in the meantime: opening tells.
         let made = store.disk().mkdir(store.dir(), CACHE, 0o700);

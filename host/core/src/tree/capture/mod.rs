@@ -10,7 +10,7 @@
 //! recorded, told, and no part of it is in the tree. A failure to store ends the
 //! capture.
 
-mod clock;
+pub(crate) mod clock;
 mod finish;
 mod git;
 mod links;
@@ -22,7 +22,7 @@ mod special;
 use super::directory::Directory;
 use super::node::{Entry, Node as EntryNode};
 use super::root::{Root, Why};
-use super::scan::{Cover, Scratch, Walk};
+use super::scan::{Cover, Elsewhere, Scratch, Walk};
 use super::statcache::{StatCache, Trust, Update, file_name};
 use crate::backend::{Call, Cancel};
 use crate::disk::size_text;
@@ -46,7 +46,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// from being written.
 pub fn capture(dir: &Directory, call: &Call, previous: Option<&Key>) -> Result<Key> {
     if let Some(surveys) = &call.survey {
-        surveys.add(dir, &call.cancel)?;
+        surveys.add(dir, call)?;
         return Ok(Key::of(ObjectKind::Root, b""));
     }
     Ok(capture_counted(dir, call, previous)?.0)
@@ -85,7 +85,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         _ => None,
     };
     let capture = Capture {
-        walk: Walk::new(dir, cover),
+        walk: Walk::new(dir, cover, Elsewhere::new(dir, call)),
         call,
         writer,
         cache: &cache,

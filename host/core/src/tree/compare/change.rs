@@ -102,6 +102,12 @@ impl Aspects {
 }
 
 impl Change {
+    /// Of the file at `path`, which nothing else has to do with.
+    pub fn of_file(path: Vec<u8>, before: Option<Entry>, after: Option<Entry>) -> Self {
+        let (before_time, after_time) = (Time::default(), Time::default());
+        Self { path, before, before_time, after, after_time, common: 0, passage: false }
+    }
+
     /// What happened.
     pub fn kind(&self) -> ChangeKind {
         match (&self.before, &self.after) {

@@ -56,7 +56,9 @@ pub fn uncovered(source: &dyn Source, before: &Root, after: &Root) -> Result<Vec
         all.push(Uncovered { path: item.path.clone(), why: item.why, fate });
     };
     let present = View::new(source, after.clone());
-    for item in &before.left_out {
+    // What another target has is covered.
+    let is_told = |item: &&LeftOut| item.why != Why::Elsewhere;
+    for item in before.left_out.iter().filter(is_told) {
         match new.get(item.path.as_slice()) {
             Some(now) => match (item.stamp, now.stamp) {
                 (Some(then), Some(here)) if !here.is_like(&then) => tell(now, Fate::Changed),
@@ -69,7 +71,7 @@ pub fn uncovered(source: &dyn Source, before: &Root, after: &Root) -> Result<Vec
         }
     }
     let past = View::new(source, before.clone());
-    for item in &after.left_out {
+    for item in after.left_out.iter().filter(is_told) {
         if old.contains_key(item.path.as_slice()) || is_inside(&item.path, &old) {
             continue;
         }

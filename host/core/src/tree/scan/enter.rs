@@ -282,7 +282,8 @@ impl Walk<'_> {
             path.extend_from_slice(&place.dir.path_of(b""));
         }
         let base = path.len();
-        let takes_files = self.takes_files(place);
+        let elsewhere = self.elsewhere.inside(|| place.dir.path());
+        let takes_files = elsewhere.is_empty() && self.takes_files(place);
         let mut files = 0;
         for at in 0..listing.len() {
             let (name, mut kind) = listing.get(at);
@@ -302,6 +303,13 @@ impl Walk<'_> {
             }
             path.truncate(base);
             path.extend_from_slice(name);
+            // Also what a snapshot that must be covered has: that target captures it.
+            if kind != FileType::Directory
+                && let Some((_, target)) = elsewhere.iter().find(|(other, _)| other == name)
+            {
+                left.push((at as u32, Why::Elsewhere, target.clone()));
+                continue;
+            }
             match self.decide(place, listing, name, kind == FileType::Directory, path)? {
                 Verdict::Take(taken) => {
                     files += u64::from(kind == FileType::RegularFile);

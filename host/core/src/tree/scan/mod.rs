@@ -8,6 +8,7 @@
 mod decide;
 mod dir;
 mod each;
+mod elsewhere;
 mod enter;
 mod git;
 mod listing;
@@ -16,6 +17,7 @@ mod stat;
 
 pub use decide::Taken;
 pub use dir::{Dir, Kept};
+pub use elsewhere::Elsewhere;
 pub use enter::{Enter, Scratch, Selected};
 pub use listing::Listing;
 pub use place::{Place, Scope};
@@ -38,6 +40,7 @@ pub struct Walk<'a> {
     /// Handles of directories that are still of use.
     pub kept: Kept,
     cover: Option<Cover<'a>>,
+    elsewhere: Elsewhere,
     left_out: Mutex<Vec<LeftOut>>,
     ignored: Vec<AtomicU64>,
     /// Which of the `paths` were met.
@@ -58,13 +61,14 @@ pub struct Cover<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk over `directory`.
-    pub fn new(directory: &'a Directory, cover: Option<Cover<'a>>) -> Self {
+    /// A walk over `directory`, without what is captured elsewhere.
+    pub fn new(directory: &'a Directory, cover: Option<Cover<'a>>, elsewhere: Elsewhere) -> Self {
         let patterns = directory.options().ignore.iter().count();
         Self {
             directory,
             kept: Kept::default(),
             cover,
+            elsewhere,
             left_out: Mutex::default(),
             ignored: (0..patterns).map(|_| AtomicU64::new(0)).collect(),
             met: directory.options().paths.iter().map(|path| AtomicBool::new(path.is_empty())).collect(),

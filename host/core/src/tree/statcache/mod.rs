@@ -19,26 +19,31 @@ mod save;
 
 pub use file::StatCache;
 pub(super) use file::Trust;
-pub(super) use record::identity;
+pub(crate) use record::identity;
 pub use record::{CachedEntry, DirRecord};
 pub(crate) use record::{RecordBuilder, Remembered};
 pub(crate) use save::Update;
 
 /// Where the cache of `target` and `setting` lies in the store's `cache/`.
 pub(super) fn file_name(target: &str, setting: &str) -> String {
+    cache_name(target, setting, "stat")
+}
+
+/// The name of a cache about `target` and `setting` in the store's `cache/`.
+pub(crate) fn cache_name(target: &str, setting: &str, what: &str) -> String {
     let safe = |text: &str| -> String {
         let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.".contains(b);
         text.bytes()
             .map(|b| if plain(&b) { char::from(b).to_string() } else { format!("%{b:02x}") })
             .collect()
     };
-    let name = format!("{}-{}.stat", safe(target), safe(setting));
+    let name = format!("{}-{}.{what}", safe(target), safe(setting));
     // A name that no file system takes is shortened to its hash.
     if name.len() <= 200 {
         return name;
     }
     let key = crate::object::Key::of(crate::object::ObjectKind::Opaque, name.as_bytes());
-    format!("{}.stat", key.to_string().trim_start_matches("opaque:"))
+    format!("{}.{what}", key.to_string().trim_start_matches("opaque:"))
 }
 
 /// Takes fixed fields from bytes that may hold anything.

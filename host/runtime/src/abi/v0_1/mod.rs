@@ -2,10 +2,12 @@
 
 mod error;
 mod report;
+mod sqlite;
 mod store;
 mod tree;
 mod types;
 
+pub use sqlite::Database;
 pub use store::{Draft, Object};
 pub use tree::Directory;
 pub use types::Target;
@@ -35,9 +37,13 @@ pub(crate) mod bindings {
             package snapback:host;
             world backend-host {
                 include snapback:plugin/tree-plugin@0.1.0;
+                import snapback:plugin/sqlite@0.1.0;
             }
         ",
         imports: {
+            "snapback:plugin/sqlite.[static]database.open": async | trappable,
+            "snapback:plugin/sqlite.[method]database.capture": async | trappable,
+            "snapback:plugin/sqlite.[method]database.restore": async | trappable,
             "snapback:plugin/tree.[static]directory.open": async | trappable,
             "snapback:plugin/tree.[method]directory.capture": async | trappable,
             "snapback:plugin/tree.[method]directory.restore": async | trappable,
@@ -50,6 +56,7 @@ pub(crate) mod bindings {
             "snapback:plugin/store.object": crate::abi::v0_1::Object,
             "snapback:plugin/store.draft": crate::abi::v0_1::Draft,
             "snapback:plugin/report.task": crate::abi::v0_1::report::Task,
+            "snapback:plugin/sqlite.database": crate::abi::v0_1::Database,
             "snapback:plugin/tree.directory": crate::abi::v0_1::Directory,
             "wasi:io": wasmtime_wasi::p2::bindings::io,
         },
@@ -100,6 +107,9 @@ pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtim
     if granted.contains(&"tree") {
         host::tree::add_to_linker::<_, Own>(linker, State::reached)?;
     }
+    if granted.contains(&"sqlite") {
+        host::sqlite::add_to_linker::<_, Own>(linker, State::reached)?;
+    }
     if wasi {
         wasmtime_wasi::p2::add_to_linker_async(linker)?;
     }
@@ -145,6 +155,22 @@ pub async fn restore(
     let (parts, current) = (lend(store, parts)?, lend(store, current)?);
     let done = instance.snapback_plugin_backend().call_restore(&mut *store, target, &parts, &current).await?;
     Ok(done.map_err(Error::from))
+}
+
+/// Does bulk work on a thread of its own, so that this one can go on waiting for others.
+async fn bulk<R: Send + 'static>(work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Error::new(Kind::Cancelled, "stopped as asked")),
+        },
+    }
+}
+
+/// A handle that is not there, or of another kind.
+fn stale(error: wasmtime::component::ResourceTableError) -> Error {
+    Error::new(Kind::Other, format!("a handle cannot be used: {error}"))
 }
 
 fn lend_target(store: &mut Store<State>) -> wasmtime::Result<Resource<Target>> {

@@ -4,6 +4,7 @@
 //! bytes are; what the host captured it can pass on but not read.
 
 use super::bindings::snapback::plugin::store;
+use super::stale;
 use crate::component::State;
 use bytes::Bytes;
 use snapback_core::backend::Call;
@@ -119,10 +120,6 @@ impl store::HostDraft for State {
 
 fn nothing_stored() -> Error {
     Error::new(Kind::Invalid, "a restore stores nothing")
-}
-
-fn stale(error: wasmtime::component::ResourceTableError) -> Error {
-    Error::new(Kind::Other, format!("a handle cannot be used: {error}"))
 }
 
 /// A component's content being read, each piece checked against its hash.

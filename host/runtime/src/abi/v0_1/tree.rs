@@ -1,7 +1,7 @@
 //! `tree`: directories, which core captures and restores.
 
 use super::bindings::snapback::plugin::tree;
-use super::{Object, Target};
+use super::{Object, Target, bulk, stale};
 use crate::component::State;
 use crate::grant::inside;
 use crate::manifest::{Access, Kind};
@@ -85,20 +85,5 @@ impl State {
             return Err(Error::new(ErrorKind::Incompatible, "it is not a captured directory"));
         }
         Ok(key)
-    }
-}
-
-fn stale(error: wasmtime::component::ResourceTableError) -> Error {
-    Error::new(ErrorKind::Other, format!("a handle cannot be used: {error}"))
-}
-
-/// Does bulk work on a thread of its own, so that this one can go on waiting for others.
-async fn bulk<R: Send + 'static>(work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Error::new(ErrorKind::Cancelled, "stopped as asked")),
-        },
     }
 }

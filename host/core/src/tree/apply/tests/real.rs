@@ -38,6 +38,8 @@ impl World {
             writer: None,
             cover: Arc::default(),
             only: Arc::new(only.iter().map(|path| path.as_bytes().to_vec()).collect()),
+            elsewhere: Arc::default(),
+            hold: None,
             partial: self.options.partial,
             huge: None,
             survey: None,

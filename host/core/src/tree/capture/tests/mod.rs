@@ -123,6 +123,8 @@ impl World {
             writer: Some(writer.clone()),
             cover: Arc::new(self.cover.clone()),
             only: Arc::default(),
+            elsewhere: Arc::default(),
+            hold: None,
             partial: false,
             huge: None,
             survey: None,

@@ -1,0 +1,211 @@
+//! Files that take their place at the path of a database: made aside, whole and
+//! durable, then moved there in one step.
+//!
+//! Aside is the store where names can be moved between it and the directory, else
+//! `.snapback~` in the directory itself, which goes with the value.
+
+use crate::backend::{Call, Cancel};
+use crate::disk::{Dir, Disk, Handle};
+use crate::error::{Error, Kind, Result};
+use crate::object::Key;
+use crate::store::content::{self, Piece};
+use crate::store::{Source, Workspace};
+use crate::tree::apply::{Attributes, Note, On, RESERVED, Refusal, Rights};
+use crate::tree::node::{Entry, Node};
+use crate::tree::scan::Stat;
+use rustix::io::Errno;
+
+/// Where files are made before they take their place in a directory.
+pub enum Stage<'a> {
+    /// In the store.
+    Store(Workspace),
+    /// In the directory.
+    Beside(&'a Dir, Dir, Disk),
+}
+
+impl<'a> Stage<'a> {
+    /// A place for files that are to stand in `dir`.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn open(call: &Call, dir: &'a Dir) -> Result<Self> {
+        let workspace = call.store()?.workspace()?;
+        let volume = |dir: &Dir| {
+            let stat = Stat::of_open(dir).map_err(|e| Error::io(e, "could not look at", dir.path()));
+            stat.map(|stat| (stat.dev, stat.mount))
+        };
+        if volume(workspace.dir())? == volume(dir)? {
+            return Ok(Self::Store(workspace));
+        }
+        let disk = call.store()?.disk();
+        if dir.stat(RESERVED)?.is_none() {
+            disk.mkdir(dir, RESERVED, 0o700)?;
+        }
+        Ok(Self::Beside(dir, dir.child(RESERVED)?, disk.clone()))
+    }
+
+    fn dir(&self) -> &Dir {
+        match self {
+            Self::Store(workspace) => workspace.dir(),
+            Self::Beside(_, dir, _) => dir,
+        }
+    }
+
+    /// Makes `entry` here under its name, with all that it is, durable.
+    ///
+    /// # Errors
+    /// When its content cannot be read or the disk refuses.
+    pub fn make(&self, call: &Call, source: &dyn Source, entry: &Entry) -> Result<()> {
+        let (disk, dir, name) = (call.store()?.disk(), self.dir(), &entry.name);
+        if dir.stat(name)?.is_some() {
+            disk.unlink(dir, name)?;
+        }
+        match &entry.node {
+            Node::File { content, size, .. } => {
+                let file = disk.create_file(dir, name, 0o600)?;
+                fill(disk, &file, source, (content, *size), &call.cancel)?;
+                settle(call, dir, entry)?;
+                disk.sync_file(&file)
+            }
+            Node::Symlink(to) => disk.symlink(dir, name, to).and_then(|()| settle(call, dir, entry)),
+            _ => Err(Error::corrupt("what is to stand in a database's place is no file")),
+        }
+    }
+
+    /// Moves what was made as `entry` into its place in `dir`, over what is there: for
+    /// whoever has locked that.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn replace(&self, call: &Call, entry: &Entry, dir: &Dir) -> Result<()> {
+        call.store()?.disk().rename(self.dir(), &entry.name, dir, &entry.name)
+    }
+
+    /// Moves what was made as `entry` into its place in `dir`, if what is there is
+    /// `expected`.
+    ///
+    /// # Errors
+    /// `Changed` when it is something else, which is left there; when the disk refuses.
+    pub fn place(&self, call: &Call, entry: &Entry, dir: &Dir, expected: Option<&Entry>) -> Result<()> {
+        let (disk, name) = (call.store()?.disk(), &entry.name);
+        let Some(expected) = expected else {
+            return match disk.rename_noreplace(self.dir(), name, dir, name) {
+                Err(e) if e.os_error() == Some(Errno::EXIST.raw_os_error()) => Err(changed(dir, name)),
+                done => done,
+            };
+        };
+        match disk.exchange(self.dir(), name, dir, name) {
+            // This file system cannot exchange names.
+            Err(e) if e.kind() == Kind::Invalid => {
+                check(call, dir, name, expected)?;
+                return self.replace(call, entry, dir);
+            }
+            Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
+            done => done?,
+        }
+        check(call, self.dir(), name, expected).inspect_err(|_| {
+            let _ = disk.exchange(self.dir(), name, dir, name);
+        })
+    }
+
+    /// Takes what was captured as `entry` out of `dir`, if that is what is there.
+    ///
+    /// # Errors
+    /// `Changed` when it is something else, which is left there; when the disk refuses.
+    pub fn take_out(&self, call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
+        let (disk, name) = (call.store()?.disk(), &entry.name);
+        let out = [b"out-", &name[..]].concat();
+        match disk.rename(dir, name, self.dir(), &out) {
+            Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
+            done => done?,
+        }
+        check(call, self.dir(), &out, entry).inspect_err(|_| {
+            let _ = disk.rename_noreplace(self.dir(), &out, dir, name);
+        })
+    }
+}
+
+/// Refuses what `name` in `dir` is, unless it is what was captured as `entry`.
+fn check(call: &Call, dir: &Dir, name: &[u8], entry: &Entry) -> Result<()> {
+    let scratch = call.store()?.scratch(true);
+    let found = super::capture_file(&mut scratch.lane(), dir, name, &call.cancel)?;
+    match found.is_some_and(|found| found.node == entry.node) {
+        true => Ok(()),
+        false => Err(changed(dir, &entry.name)),
+    }
+}
+
+fn changed(dir: &Dir, name: &[u8]) -> Error {
+    let shown = crate::error::show(&dir.join(name));
+    Error::new(Kind::Changed, format!("{shown} is not as it was when it was captured")).hint("try again")
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        let Self::Beside(home, dir, disk) = self else { return };
+        // What stays of it is found and used by the next one.
+        for name in dir.names().unwrap_or_default() {
+            let _ = disk.unlink(dir, &name);
+        }
+        let _ = disk.rmdir(home, RESERVED);
+    }
+}
+
+/// Makes the file `name` in `dir`, which is our own, with the content of `entry`; returns
+/// its length.
+///
+/// # Errors
+/// When the content cannot be read or the disk refuses.
+pub fn fill_file(call: &Call, dir: &Dir, name: &[u8], source: &dyn Source, entry: &Entry) -> Result<u64> {
+    let Node::File { content, size, .. } = &entry.node else {
+        return Err(Error::corrupt("what is to be a file is none"));
+    };
+    let file = call.store()?.disk().create_file(dir, name, 0o600)?;
+    fill(call.store()?.disk(), &file, source, (content, *size), &call.cancel)?;
+    Ok(*size)
+}
+
+/// Writes content into an empty file.
+fn fill(
+    disk: &Disk,
+    file: &Handle,
+    source: &dyn Source,
+    (key, size): (&Key, u64),
+    cancel: &Cancel,
+) -> Result<()> {
+    disk.truncate(file, size)?;
+    content::load(source, key, size, &mut |at, piece| {
+        cancel.check()?;
+        match piece {
+            Piece::Bytes(bytes) => disk.write_all(file, at, bytes),
+            Piece::Zeros(_) => Ok(()),
+        }
+    })
+}
+
+/// Gives what stands in `dir` under the name of `entry` its mode, owner and attributes;
+/// what this user may not give is told. The file is not opened: closing it would let
+/// go of the locks that this process has on it.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn settle(call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
+    let looked = |e| Error::io(e, "could not look at", dir.join(&entry.name));
+    let Some(held) = dir.hold(&entry.name)? else { return Ok(()) };
+    let stat = Stat::of_open(&held).map_err(looked)?;
+    let on = On::Held(&held);
+    let have = if stat.is_file() { on.xattrs() } else { Vec::new() };
+    let attributes =
+        Attributes { disk: call.store()?.disk(), rights: &Rights::of_process(), note: &Told(call) };
+    attributes.settle(on, &stat, &have, entry, None, b"").map(drop)
+}
+
+/// Tells what could not be given.
+struct Told<'a>(&'a Call);
+
+impl Note for Told<'_> {
+    fn note(&self, Refusal { path, reason, hint }: Refusal) {
+        let hint = hint.map_or(String::new(), |hint| format!(" (`{hint}`)"));
+        self.0.report.refused(&self.0.target.name, &path, &format!("{reason}{hint}"));
+    }
+}

@@ -1,0 +1,120 @@
+//! What a database and the files beside it looked like when they were captured, so
+//! that one that nobody wrote to is not read again.
+//!
+//! Believed only if all that `stat` says of the database, its log and its journal is
+//! as it was, and was clearly past when the capture began. It is a cache in the store
+//! (`cache/`, a file for each target): it can be thrown away at any time.
+//!
+//! ```text
+//! magic [16], checksum u32 of the rest, for each of the three files its stat [72] or
+//! zeros, key [33]
+//! ```
+
+use super::{SIDES, side};
+use crate::backend::Call;
+use crate::disk::Dir;
+use crate::error::{Error, Result};
+use crate::object::Key;
+use crate::store::Store;
+use crate::tree::capture::clock::{Clock, cache_dir};
+use crate::tree::scan::Stat;
+use crate::tree::statcache::{cache_name, identity};
+use std::ffi::CString;
+
+const MAGIC: &[u8; 16] = b"snapback seen 1\n";
+/// Longer than any of them, in bytes.
+const LONGEST: u64 = 4096;
+
+/// A database and the files beside it at one moment.
+#[derive(Clone)]
+pub struct Seen {
+    database: Option<Stat>,
+    journal: Option<Stat>,
+    log: Option<Stat>,
+    settled: bool,
+}
+
+impl Seen {
+    /// Looks at the database `name` in `dir`; `store` is asked for the time.
+    ///
+    /// # Errors
+    /// When they cannot be looked at.
+    pub fn look(store: &Store, dir: &Dir, name: &[u8]) -> Result<Self> {
+        let device = dir.stat_self()?.st_dev;
+        let clock = Clock::now(store, device)?;
+        let (database, journal) = (stat(dir, name)?, stat(dir, &side(name, SIDES[0]))?);
+        // A log without a byte says nothing: whoever looks at a database may make one.
+        let log = stat(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);
+        let racy = [&database, &journal, &log].into_iter().flatten().any(|stat| clock.is_racy(stat));
+        Ok(Self { database, journal, log, settled: !racy })
+    }
+
+    /// The database's file; none when it is not there.
+    pub fn database(&self) -> Option<&Stat> {
+        self.database.as_ref()
+    }
+
+    /// The rollback journal beside it.
+    pub fn journal(&self) -> Option<&Stat> {
+        self.journal.as_ref()
+    }
+
+    /// The write-ahead log beside it, when there is anything in it.
+    pub fn log(&self) -> Option<&Stat> {
+        self.log.as_ref()
+    }
+
+    /// Whether no change from now on could go unseen.
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Whether nothing was written between `self` and `later`.
+    pub fn still(&self, later: &Self) -> bool {
+        self.settled && self.identities() == later.identities()
+    }
+
+    /// What was captured when the target of `call` looked exactly like this.
+    pub fn recall(&self, call: &Call, setting: &str) -> Option<Key> {
+        let dir = cache_dir(call.store().ok()?).ok()?;
+        let bytes = dir.read(&file_name(call, setting), LONGEST).ok()?;
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (sum, rest) = rest.split_at_checked(4)?;
+        let (identities, key) = rest.split_at_checked(rest.len().checked_sub(Key::LEN)?)?;
+        let whole = crc32fast::hash(rest).to_le_bytes() == sum;
+        (whole && identities == self.identities()).then(|| Key::from_bytes(key)).flatten()
+    }
+
+    /// Remembers that `key` is what was captured; not if a change since could go unseen.
+    pub fn remember(&self, call: &Call, setting: &str, key: &Key) {
+        if !self.settled {
+            return;
+        }
+        let rest = [&self.identities()[..], &key.to_bytes()].concat();
+        let sum = crc32fast::hash(&rest).to_le_bytes();
+        let bytes = [&MAGIC[..], &sum, &rest].concat();
+        // A cache that cannot be written costs time the next time, nothing else.
+        let _ = call.store().and_then(|store| {
+            store.disk().write_cache(&cache_dir(store)?, &file_name(call, setting), &bytes, 0o600)
+        });
+    }
+
+    fn identities(&self) -> Vec<u8> {
+        let all = [&self.database, &self.journal, &self.log];
+        all.iter().flat_map(|stat| stat.as_ref().map_or([0; 72], identity)).collect()
+    }
+}
+
+fn file_name(call: &Call, setting: &str) -> Vec<u8> {
+    cache_name(&call.target.name, setting, "seen").into_bytes()
+}
+
+fn stat(dir: &Dir, name: &[u8]) -> Result<Option<Stat>> {
+    let told = |e: rustix::io::Errno| Error::io(e, "could not look at", dir.join(name));
+    let text = CString::new(name).map_err(|_| told(rustix::io::Errno::INVAL))?;
+    match Stat::of(dir, &text) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(e) => Err(told(e)),
+    }
+}

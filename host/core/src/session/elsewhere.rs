@@ -1,0 +1,107 @@
+//! Targets that capture files of the project by themselves, databases: trees leave these
+//! to them, are captured before them, and are put back in between.
+//!
+//! A tree opens and closes files, and a process that closes a file lets go of all locks
+//! that it has on it: so nothing walks a tree while a database is held.
+
+use super::Project;
+use super::absent::names;
+use crate::backend::{Elsewhere, Target};
+use crate::error::{Error, Kind, Result};
+use crate::history::snapshot::{Captured, Snapshot};
+use crate::text::Bytes;
+use std::path::Path;
+
+impl Project {
+    /// What `target` captures by itself.
+    pub(super) fn claims(&self, target: &Target) -> Result<Vec<Elsewhere>> {
+        let values = self.env.backends.claims(target)?;
+        let paths = values.iter().filter_map(|value| inside(value, &self.env.root));
+        Ok(paths.map(|path| Elsewhere { path, target: target.name.clone() }).collect())
+    }
+
+    /// What all `targets` capture by themselves.
+    pub(super) fn all_claims<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> Result<Vec<Elsewhere>> {
+        let mut all = Vec::new();
+        for target in targets {
+            all.extend(self.claims(target)?);
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// The names of `targets` in the order in which they are put back: files that are to
+    /// go leave their directories first, and those that come find theirs.
+    pub(super) fn in_order(&self, targets: &[&Captured]) -> Result<Vec<String>> {
+        let mut ranked = Vec::new();
+        for captured in targets {
+            let rank = match (self.claims(&captured.target)?.is_empty(), captured.parts.is_empty()) {
+                (false, true) => 0,
+                (true, _) => 1,
+                (false, false) => 2,
+            };
+            ranked.push((rank, captured.target.name.clone()));
+        }
+        ranked.sort_by_key(|(rank, _)| *rank);
+        Ok(ranked.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// Those of `targets` of the snapshot `to` that `paths` are about, and the paths that
+    /// are about trees.
+    ///
+    /// # Errors
+    /// `NotFound` when they are about none.
+    pub(super) fn narrowed(
+        &self,
+        to: &Snapshot,
+        targets: &[&Captured],
+        paths: &[Bytes],
+    ) -> Result<(Vec<String>, Vec<Bytes>)> {
+        let claims = self.all_claims(targets.iter().map(|captured| &captured.target))?;
+        let is_claimed = |path: &Bytes| claims.iter().any(|claim| claim.path == path.0);
+        let trees: Vec<Bytes> = paths.iter().filter(|path| !is_claimed(path)).cloned().collect();
+        let mut names = Vec::new();
+        for captured in targets {
+            let own = self.claims(&captured.target)?;
+            let concerned = match &own[..] {
+                [] => !trees.is_empty(),
+                own => own.iter().any(|claim| super::plan::is_within(&claim.path, paths)),
+            };
+            if concerned {
+                names.push(captured.target.name.clone());
+            }
+        }
+        match (names.is_empty(), paths.first()) {
+            (true, Some(path)) => {
+                let text = format!("{path} is in no target of snapshot {}", to.id);
+                Err(Error::new(Kind::NotFound, text).hint("`snapback show` says what a snapshot has"))
+            }
+            _ => Ok((names, trees)),
+        }
+    }
+}
+
+/// A setting that names a file, as a path inside the project.
+fn inside(value: &str, root: &Path) -> Option<Vec<u8>> {
+    names(root, value).filter(|names| !names.is_empty()).map(|names| names.join(&b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_a_path_inside_or_none() {
+        let root = Path::new("/p");
+        for (value, path) in [
+            ("app.db", Some("app.db")),
+            ("./data//app.db", Some("data/app.db")),
+            ("/p/data/app.db", Some("data/app.db")),
+            ("/q/app.db", None),
+            ("../app.db", None),
+            (".", None),
+        ] {
+            assert_eq!(inside(value, root), path.map(|path| path.as_bytes().to_vec()), "{value}");
+        }
+    }
+}

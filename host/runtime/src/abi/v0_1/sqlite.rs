@@ -1,0 +1,90 @@
+//! `sqlite`: databases, which `crate::sqlite` captures and restores.
+
+use super::bindings::snapback::plugin::sqlite;
+use super::{Object, Target, bulk, stale};
+use crate::component::State;
+use crate::grant::inside;
+use crate::manifest::{Access, Kind};
+use crate::sqlite as driver;
+use snapback_core::backend::Call;
+use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use snapback_core::object::{Key, ObjectKind};
+use std::path::Path;
+use std::sync::Arc;
+use wasmtime::component::Resource;
+
+/// A database that was granted.
+pub struct Database {
+    inner: Arc<driver::Database>,
+    access: Access,
+}
+
+impl sqlite::Host for State {}
+
+impl sqlite::HostDatabase for State {
+    async fn open(
+        &mut self,
+        _: Resource<Target>,
+        key: String,
+        options: Vec<(String, String)>,
+    ) -> Result<Resource<Database>> {
+        let (value, access) = self.grants.open(&key, Kind::Database)?;
+        let (value, root) = (value.to_owned(), self.call()?.root.clone());
+        let inner = bulk(move || {
+            let database = driver::Database::open(&root, &key, &value, &options)?;
+            // What stands there itself may be a link by now, which is not followed.
+            let above = Path::new(&value).parent().and_then(Path::to_str).unwrap_or_default();
+            inside::resolve(&root, &key, above).map(|_| database)
+        });
+        let database = Database { inner: Arc::new(inner.await?), access };
+        self.table.push(database).map_err(stale)
+    }
+
+    async fn capture(
+        &mut self,
+        database: Resource<Database>,
+        previous: Option<Resource<Object>>,
+    ) -> Result<Option<Resource<Object>>> {
+        let (database, _, call) = self.database(&database)?;
+        let previous = previous.map(|object| self.captured_database(&object)).transpose()?;
+        let key = bulk(move || database.capture(&call, previous.as_ref())).await?;
+        key.map(|key| self.table.push(Object::new(key)).map_err(stale)).transpose()
+    }
+
+    async fn restore(
+        &mut self,
+        database: Resource<Database>,
+        stored: Option<Resource<Object>>,
+        current: Option<Resource<Object>>,
+    ) -> Result<()> {
+        let (database, access, call) = self.database(&database)?;
+        if access != Access::Write {
+            let message = format!("the setting `{}` allows reading only", database.setting());
+            return Err(Error::new(ErrorKind::Denied, message));
+        }
+        let stored = stored.map(|object| self.captured_database(&object)).transpose()?;
+        let current = current.map(|object| self.captured_database(&object)).transpose()?;
+        bulk(move || database.restore(&call, stored.as_ref(), current.as_ref())).await
+    }
+
+    fn drop(&mut self, database: Resource<Database>) -> wasmtime::Result<()> {
+        self.table.delete(database)?;
+        Ok(())
+    }
+}
+
+impl State {
+    fn database(&self, database: &Resource<Database>) -> Result<(Arc<driver::Database>, Access, Call)> {
+        let database = self.table.get(database).map_err(stale)?;
+        Ok((database.inner.clone(), database.access, self.call()?.clone()))
+    }
+
+    /// The key of a captured database.
+    fn captured_database(&self, object: &Resource<Object>) -> Result<Key> {
+        let key = self.table.get(object).map_err(stale)?.key();
+        if key.kind() != ObjectKind::Database {
+            return Err(Error::new(ErrorKind::Incompatible, "it is not a captured database"));
+        }
+        Ok(key)
+    }
+}

@@ -1,0 +1,90 @@
+//! What went wrong in SQLite, in words. Its own codes are not shown.
+
+use super::holders;
+use super::place::Place;
+use rusqlite::{Error as Sqlite, ErrorCode, ffi};
+use snapback_core::disk::Dir;
+use snapback_core::error::{Error, Kind};
+
+/// A hot journal lies beside a database that is only read.
+pub fn is_hot(error: &Sqlite) -> bool {
+    matches!(error, Sqlite::SqliteFailure(ffi::Error { extended_code: ffi::SQLITE_READONLY_ROLLBACK, .. }, _))
+}
+
+/// Whether the file is not what SQLite can read at all.
+pub fn is_foreign(error: &Sqlite) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
+}
+
+/// The file is not what SQLite can read: part of it is missing.
+pub fn foreign() -> Sqlite {
+    Sqlite::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOTADB), None)
+}
+
+/// Whether another process holds a lock.
+pub fn is_busy(error: &Sqlite) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Says in words why `doing` ("could not read") failed on the database at `place`.
+pub fn told(error: &Sqlite, doing: &str, place: &Place, dir: &Dir) -> Error {
+    if is_busy(error) {
+        return busy(place, dir);
+    }
+    let shown = place.shown();
+    let (kind, why) = explain(error);
+    let said = Error::new(kind, format!("{doing} {shown}: {why}"));
+    match kind {
+        Kind::Corrupt => said.hint("`sqlite3 FILE .recover` may save what is in it"),
+        Kind::Denied => said.hint("the database, the files beside it and its directory must be accessible"),
+        Kind::NoSpace => said.hint("free some space, and try again"),
+        _ => said,
+    }
+}
+
+/// The database is locked by others, who are named.
+pub fn busy(place: &Place, dir: &Dir) -> Error {
+    let who = holders::of(dir, place.name());
+    let shown = place.shown();
+    let (text, hint) = match &who[..] {
+        [] => (format!("{shown} is locked by another process"), "end what uses it".to_owned()),
+        who => {
+            let names: Vec<String> = who.iter().map(ToString::to_string).collect();
+            let names = names.join(", ");
+            (format!("{shown} is in use by {names}"), format!("end or pause {names}"))
+        }
+    };
+    Error::new(Kind::Busy, text)
+        .hint(format!("{hint}, or wait; `busy-timeout` of its [[target]] says how long is waited"))
+}
+
+fn explain(error: &Sqlite) -> (Kind, String) {
+    use ErrorCode as C;
+    let Sqlite::SqliteFailure(_, message) = error else { return (Kind::Other, plain(&error.to_string())) };
+    let known = match error.sqlite_error_code() {
+        Some(C::DatabaseCorrupt) => (Kind::Corrupt, "the database is damaged"),
+        Some(C::NotADatabase) => (Kind::Incompatible, "it is not a SQLite database"),
+        Some(C::PermissionDenied | C::AuthorizationForStatementDenied) => (Kind::Denied, "permission denied"),
+        Some(C::ReadOnly) => (Kind::Denied, "it is read-only for this user"),
+        Some(C::CannotOpen) => (Kind::Denied, "it could not be opened"),
+        Some(C::DiskFull) => (Kind::NoSpace, "no space left on the disk"),
+        Some(C::OperationInterrupted | C::OperationAborted) => (Kind::Cancelled, "stopped as asked"),
+        Some(C::SystemIoFailure) => (Kind::Other, "the disk could not be read or written"),
+        _ => {
+            let why = message.as_deref().map_or_else(|| "an unknown fault of SQLite".into(), plain);
+            return (Kind::Other, why);
+        }
+    };
+    (known.0, known.1.to_owned())
+}
+
+/// SQLite's words on one line: they may quote what a stranger wrote.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
+/// What SQLite says, in words.
+pub fn words(error: &Sqlite) -> String {
+    explain(error).1
+}

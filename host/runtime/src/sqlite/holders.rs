@@ -1,0 +1,91 @@
+//! Who uses a database, as far as the system tells: processes that hold locks on it or
+//! on the index of its log, or have it open.
+//!
+//! Processes of others cannot be looked into; what holds a lock is still named.
+
+use rustix::fs::AtFlags;
+use snapback_core::database::{SIDES, side};
+use snapback_core::disk::Dir;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+
+/// At most so many are named.
+const NAMED: usize = 5;
+
+/// A process that uses a database.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Holder {
+    pid: u32,
+    name: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (pid {})", self.name, self.pid)
+    }
+}
+
+/// Who uses the database `name` in `dir`, this process aside.
+pub fn of(dir: &Dir, name: &[u8]) -> Vec<Holder> {
+    let mut files = BTreeSet::new();
+    for name in [name.to_vec(), side(name, SIDES[2])] {
+        if let Ok(Some(stat)) = dir.stat(&name) {
+            files.insert((stat.st_dev, stat.st_ino));
+        }
+    }
+    let mut pids: BTreeSet<u32> = locking(&fs::read_to_string("/proc/locks").unwrap_or_default(), &files);
+    if pids.is_empty() {
+        pids = opening(&files);
+    }
+    pids.remove(&std::process::id());
+    pids.into_iter().filter_map(holder).take(NAMED).collect()
+}
+
+/// The processes that hold locks on `files`. Devices are not compared: some file systems
+/// have one for locks and another for all else.
+fn locking(text: &str, files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
+    let pid = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().filter(|field| *field != "->").collect();
+        let inode: u64 = fields.get(5)?.rsplit(':').next()?.parse().ok()?;
+        files.iter().any(|(_, known)| *known == inode).then(|| fields.get(4)?.parse().ok())?
+    };
+    text.lines().filter_map(pid).collect()
+}
+
+/// The processes that have one of `files` open.
+fn opening(files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        let is_ours = |path: std::path::PathBuf| {
+            let stat = rustix::fs::statat(rustix::fs::CWD, &path, AtFlags::empty());
+            stat.is_ok_and(|stat| files.contains(&(stat.st_dev, stat.st_ino)))
+        };
+        if open.map(|entry| entry.path()).any(is_ours) {
+            found.insert(pid);
+        }
+    }
+    found
+}
+
+fn holder(pid: u32) -> Option<Holder> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let name: String = name.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    Some(Holder { pid, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_found_by_inode() {
+        let text = "1: POSIX  ADVISORY  WRITE 4711 00:2d:99 1073741824 1073742335\n\
+                    1: -> POSIX  ADVISORY  WRITE 4712 00:2d:99 0 EOF\n\
+                    2: FLOCK  ADVISORY  WRITE 4713 00:2d:98 0 EOF\n\
+                    3: OFDLCK ADVISORY  READ -1 00:2d:99 0 EOF\nnonsense\n";
+        assert_eq!(locking(text, &BTreeSet::from([(7, 99)])), BTreeSet::from([4711, 4712]));
+    }
+}

@@ -1,0 +1,248 @@
+//! Putting a database back: which way, and only over what was captured.
+//!
+//! | there now | to come back | way |
+//! |---|---|---|
+//! | a database | a database of that page size | `pages`: in place, only what differs |
+//! | a database | a database of another page size | `whole`: in place, all of it |
+//! | a database that is damaged | a database | `whole` |
+//! | a file that is no database | a database | `whole` |
+//! | nothing, or a link | a database | `put`: made aside, moved there |
+//! | a database | no database, or nothing | `put`, under the exclusive lock |
+//! | no database | no database, or nothing | `put` |
+//!
+//! In place is the same inode, and what others see at their next query. A second call
+//! completes one that was cut short.
+
+use super::capture::Capture;
+use super::claim::Claim;
+use super::lock::Locked;
+use super::open::At;
+use super::stored::Image;
+use super::{Database, header, pages, put, whole};
+use snapback_core::backend::Call;
+use snapback_core::database::{Database as Captured, Found, Seen, settle};
+use snapback_core::disk::{Dir, Disk};
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::object::Key;
+use snapback_core::store::content::{Piece, load_range};
+use snapback_core::tree::node::{Entry, Node};
+use std::sync::Arc;
+
+/// One restore.
+pub struct Restore<'a> {
+    pub database: &'a Database,
+    pub call: &'a Call,
+    pub dir: &'a Dir,
+    /// What is to come back.
+    pub stored: Option<Found>,
+    /// What was captured just before, and under which key.
+    pub current: Option<Found>,
+    pub current_key: Option<Key>,
+}
+
+/// What is there, seen under a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Now {
+    /// What is to come back: it was put back before.
+    Stored,
+    /// What was captured.
+    Current,
+}
+
+/// Makes what is there the stored one.
+pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: Option<&Key>) -> Result<()> {
+    let load = |key: Option<&Key>| {
+        key.map(|key| Captured::load(&**call.store()?, key).map(|captured| captured.found)).transpose()
+    };
+    let (stored, current) = (load(stored)?, load(current_key)?);
+    let (place, disk) = (&database.place, call.store()?.disk());
+    let dir = match place.dir()? {
+        Some(dir) => dir,
+        None if stored.is_none() && current.is_none() => return Ok(()),
+        None => place.make_dir(disk)?,
+    };
+    let key = current_key.copied();
+    let _opened_up = OpenedUp::new(disk, &dir)?;
+    Restore { database, call, dir: &dir, stored, current, current_key: key }.go()
+}
+
+/// A directory that its owner may not write to, and may while files come and go in it.
+struct OpenedUp<'a>(&'a Disk, &'a Dir, Option<u32>);
+
+impl<'a> OpenedUp<'a> {
+    fn new(disk: &'a Disk, dir: &'a Dir) -> Result<Self> {
+        let stat = dir.stat_self()?;
+        let is_own = rustix::process::geteuid().as_raw() == stat.st_uid;
+        let mode = stat.st_mode & 0o7777;
+        if !is_own || mode & 0o300 == 0o300 {
+            return Ok(Self(disk, dir, None));
+        }
+        disk.set_mode_of(dir, mode | 0o300)?;
+        Ok(Self(disk, dir, Some(mode)))
+    }
+}
+
+impl Drop for OpenedUp<'_> {
+    fn drop(&mut self) {
+        if let Some(mode) = self.2 {
+            let _ = self.0.set_mode_of(self.1, mode);
+        }
+    }
+}
+
+impl Restore<'_> {
+    fn go(&self) -> Result<()> {
+        if let (Some(Found::Image { file, .. }), Some(Found::Image { file: now, .. })) =
+            (&self.stored, &self.current)
+            && self.is_file()?
+        {
+            let image = self.checked(file)?;
+            self.open_up()?;
+            let done = self.in_place(&image);
+            // What was not put back is as it was, the mode included.
+            let settled = settle(self.call, self.dir, if done.is_ok() { file } else { now });
+            return done.and(settled);
+        }
+        // No other way needs the lock that was kept.
+        drop(self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>()));
+        let now = self.confirm()?;
+        let Some(Found::Image { file, .. }) = &self.stored else {
+            return if now == Now::Stored { Ok(()) } else { put::files(self) };
+        };
+        if now == Now::Current {
+            let image = self.checked(file)?;
+            match self.is_file()? {
+                true => whole::restore(self, &image, false)?,
+                false => put::image(self, file)?,
+            }
+        }
+        settle(self.call, self.dir, file)
+    }
+
+    fn in_place(&self, image: &Image<'_>) -> Result<()> {
+        match pages::restore(self, image) {
+            Ok(true) => Ok(()),
+            Ok(false) => whole::restore(self, image, false),
+            // Too damaged to be written page by page.
+            Err(error) if error.kind() == Kind::Corrupt => whole::restore(self, image, true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn checked(&self, file: &Entry) -> Result<Image<'_>> {
+        let image = Image::make(self.call, &**self.call.store()?, file, &self.database.place)?;
+        image.check()?;
+        Ok(image)
+    }
+
+    /// How it is worked on.
+    pub fn at(&self) -> At<'_> {
+        At {
+            place: &self.database.place,
+            dir: self.dir,
+            timeout: self.database.options.busy_timeout,
+            cancel: &self.call.cancel,
+        }
+    }
+
+    /// The file that is there, claimed.
+    pub fn claim(&self) -> Result<Claim> {
+        Ok(Claim::of(self.at().id()?))
+    }
+
+    fn is_file(&self) -> Result<bool> {
+        let stat = self.dir.stat(self.database.place.name())?;
+        let is_file = |mode| rustix::fs::FileType::from_raw_mode(mode) == rustix::fs::FileType::RegularFile;
+        Ok(stat.is_some_and(|stat| is_file(stat.st_mode)))
+    }
+
+    /// What is there now, without a lock.
+    ///
+    /// # Errors
+    /// `Changed` when it is neither what is to come back nor what was captured.
+    pub fn confirm(&self) -> Result<Now> {
+        let scratch = Arc::new(self.call.store()?.scratch(true));
+        let call = Call { writer: Some(scratch.clone()), ..self.call.clone() };
+        let capture = Capture { database: self.database, call: &call, dir: self.dir, writer: &scratch };
+        self.compare(capture.run()?.map(|(found, _)| found).as_ref())
+    }
+
+    /// Compares what was found with what is known.
+    ///
+    /// # Errors
+    /// `Changed` when it is neither.
+    pub fn compare(&self, found: Option<&Found>) -> Result<Now> {
+        let same = |known: &Option<Found>| match (known, found) {
+            (None, None) => true,
+            (Some(known), Some(found)) => known.same_state(found),
+            _ => false,
+        };
+        // Attributes are given back in any case.
+        if same(&self.stored) || same_content(&self.stored, found) {
+            Ok(Now::Stored)
+        } else if same(&self.current) {
+            Ok(Now::Current)
+        } else {
+            Err(self.changed())
+        }
+    }
+
+    /// Whether nothing was written since the capture, as far as the files say: then it
+    /// need not be read again.
+    pub fn is_untouched(&self) -> Result<bool> {
+        let seen = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
+        let known = seen.recall(self.call, &self.database.setting);
+        Ok(known.is_some() && known == self.current_key)
+    }
+
+    /// The first bytes of a captured image.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn begin_of(&self, file: &Entry) -> Result<Vec<u8>> {
+        let ((key, size), mut begin) = (content(file), Vec::new());
+        load_range(&**self.call.store()?, &key, size, 0..header::LENGTH as u64, &mut |_, piece| {
+            match piece {
+                Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
+                Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),
+            }
+            Ok(())
+        })?;
+        Ok(begin)
+    }
+
+    /// Somebody wrote to it since it was captured.
+    pub fn changed(&self) -> Error {
+        let shown = self.database.place.shown();
+        Error::new(Kind::Changed, format!("{shown} is not as it was when it was captured"))
+            .hint("somebody writes to it; try again")
+    }
+
+    /// Gives the file back what may be written, when only its mode forbids that.
+    fn open_up(&self) -> Result<()> {
+        let Some(held) = self.dir.hold(self.database.place.name())? else { return Ok(()) };
+        let stat = held.stat()?;
+        let own = rustix::process::geteuid().as_raw() == stat.st_uid;
+        if own && stat.st_mode & 0o200 == 0 {
+            let mode = stat.st_mode & 0o7777 | 0o200;
+            self.call.store()?.disk().set_mode_held(&held, mode)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether both are the same image, whatever the attributes of their files are.
+pub fn same_content(known: &Option<Found>, found: Option<&Found>) -> bool {
+    match (known, found) {
+        (Some(Found::Image { state, .. }), Some(Found::Image { state: other, .. })) => state == other,
+        _ => false,
+    }
+}
+
+/// The content of an image's file.
+pub fn content(file: &Entry) -> (Key, u64) {
+    match file.node {
+        Node::File { content, size, .. } => (content, size),
+        _ => unreachable!("an image is a file"),
+    }
+}

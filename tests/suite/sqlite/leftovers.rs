@@ -1,0 +1,95 @@
+//! What killed processes leave beside a database never brings anything back.
+
+use super::*;
+use crate::each_user;
+use snapback_tests::Record;
+
+#[test]
+fn a_killed_writer_leaves_a_log() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        declare(s, &["app"]);
+        make(s, "app", "wal", 10);
+        s.ok(["snap"]);
+        let mut app = Python::start(s);
+        app.open("app");
+        app.sql("PRAGMA wal_autocheckpoint = 0");
+        app.sql("DELETE FROM t WHERE a > 5");
+        app.kill();
+        assert!(s.has("app.db-wal"));
+        let before = Record::take(&s.project());
+        s.ok(["snap"]);
+        let after = Record::take(&s.project());
+        for path in ["app.db", "app.db-wal", "app.db-shm"] {
+            assert_eq!(before.entry(path), after.entry(path), "{path}");
+        }
+        s.ok(["undo"]);
+        assert_eq!(count(s, "app"), "[(5,)]", "the log's rows are in the second snapshot");
+        s.ok(["undo"]);
+        assert_eq!(count(s, "app"), "[(10,)]");
+        is_sound(s, "app");
+    });
+}
+
+#[test]
+fn a_killed_writer_leaves_a_hot_journal() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        declare(s, &["app"]);
+        make(s, "app", "delete", 3000);
+        let killed = "python3 -c \"
+import sqlite3, os
+c = sqlite3.connect('app.db', isolation_level=None)
+c.execute('PRAGMA cache_size = 5')
+c.execute('BEGIN IMMEDIATE')
+c.execute('DELETE FROM t WHERE a % 2')
+os.kill(os.getpid(), 9)\" || true; test -s app.db-journal";
+        s.run(killed);
+        let before = Record::take(&s.project());
+        s.ok(["snap"]);
+        assert_eq!(before.entry("app.db-journal"), Record::take(&s.project()).entry("app.db-journal"));
+        s.ok(["undo"]);
+        assert_eq!(count(s, "app"), "[(3000,)]");
+        s.run(killed);
+        s.run(&migrate("app", "DELETE FROM t WHERE a > 7"));
+        s.run(killed);
+        s.ok(["restore", "@1"]);
+        assert_eq!(count(s, "app"), "[(3000,)]", "before the rows were deleted");
+        is_sound(s, "app");
+    });
+}
+
+#[test]
+fn a_log_of_many_megabytes_is_read_and_left() {
+    if !ready() {
+        return;
+    }
+    let s = crate::sandbox();
+    declare(&s, &["app"]);
+    make(&s, "app", "wal", 100);
+    let mut app = Python::start(&s);
+    app.open("app");
+    app.sql("PRAGMA wal_autocheckpoint = 0");
+    app.sql("PRAGMA synchronous = OFF");
+    for _ in 0..11 {
+        app.sql(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+             INSERT INTO t(b) SELECT randomblob(10000) FROM n",
+        );
+    }
+    let size = |path: &str| std::fs::metadata(s.project().join(path)).unwrap().len();
+    let log = size("app.db-wal");
+    assert!(log > 100 << 20, "{log}");
+    s.ok(["snap"]);
+    assert_eq!(size("app.db-wal"), log);
+    app.sql("DELETE FROM t WHERE a > 100");
+    s.ok(["undo"]);
+    assert_eq!(app.count(), "[(11100,)]");
+    app.kill();
+    s.run("true");
+    assert_eq!(count(&s, "app"), "[(11100,)]");
+}

@@ -1,0 +1,82 @@
+//! Applications that write all the time, through snapshot, run and undo.
+
+use super::*;
+use crate::{each_user, sandbox};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// Rows of the two tables that every commit writes both of.
+fn pairs(s: &Sandbox, name: &str) -> (u64, u64) {
+    let rows = sql(s, name, "SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)");
+    let mut numbers = rows.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+#[test]
+fn a_steady_writer_goes_on_through_snapshot_run_and_undo() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for mode in ["wal", "delete"] {
+            let name = mode;
+            s.write(
+                "snapback.toml",
+                format!("[[target]]\nname = \"app\"\nbackend = \"sqlite\"\npath = \"{name}.db\"\nbusy-timeout = \"60s\"\n"),
+            );
+            make(s, name, mode, 1000);
+            let mut app = Python::start(s);
+            app.open(name);
+            app.write_without_end();
+            sleep(Duration::from_millis(100));
+            s.ok(["run", "--", "sleep", "0.2"]);
+            sleep(Duration::from_millis(100));
+            s.ok(["undo"]);
+            sleep(Duration::from_millis(200));
+            app.kill();
+            is_sound(s, name);
+            let (t, u) = pairs(s, name);
+            assert_eq!(t, u + 1000, "{mode}: whole commits");
+            // What the undo replaced is kept: whole commits up to the last one before it.
+            s.ok(["redo"]);
+            is_sound(s, name);
+            let (late, u) = pairs(s, name);
+            assert_eq!(late, u + 1000, "{mode}");
+        }
+    });
+}
+
+#[test]
+fn a_reader_in_the_middle_of_its_rows_goes_on() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    declare(&s, &["app"]);
+    make(&s, "app", "wal", 500);
+    s.run(&migrate("app", "DELETE FROM t WHERE a > 400"));
+    let mut app = Python::start(&s);
+    app.open("app");
+    app.say("r = c.execute('SELECT a FROM t'); r.fetchone()");
+    s.ok(["undo"]);
+    assert_eq!(app.say("len(r.fetchall())"), "399");
+    assert_eq!(app.count(), "[(500,)]");
+}
+
+#[test]
+fn attached_databases_are_committed_together_and_come_back_together() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    declare(&s, &["one", "two"]);
+    make(&s, "one", "delete", 10);
+    make(&s, "two", "delete", 10);
+    let mut app = Python::start(&s);
+    app.open("one");
+    app.sql("ATTACH 'two.db' AS two");
+    s.ok(["snap"]);
+    app.say("c.executescript('BEGIN; DELETE FROM main.t; DELETE FROM two.t; COMMIT')");
+    s.ok(["undo"]);
+    assert_eq!(app.sql("SELECT (SELECT count(*) FROM main.t), (SELECT count(*) FROM two.t)"), "[(10, 10)]");
+}
