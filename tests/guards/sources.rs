@@ -112,3 +112,26 @@ fn only_the_command_line_prints() {
         assert!(allowed || !prints, "{} prints", path.display());
     }
 }
+
+/// Where core reads a file whatever it is: it is the kernel's, or a test's.
+const READS_ALL: [&str; 3] = ["project/mounts.rs", "store/mod.rs", "disk/power.rs"];
+
+#[test]
+fn core_reads_no_more_of_a_file_than_it_can_be() {
+    let core = root().join("host/core/src");
+    let mut seen = 0;
+    for (path, text) in rust_files(&core) {
+        let shown = path.to_string_lossy().into_owned();
+        let code_of_tests =
+            shown.contains("/tests/") || shown.ends_with("/tests.rs") || shown.contains("/fuzz/");
+        let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let reads = text.lines().map(code).filter(|line| {
+            ["fs::read(", "fs::read_to_string(", "File::open("].iter().any(|word| line.contains(word))
+        });
+        let count = if code_of_tests { 0 } else { reads.count() };
+        let allowed = READS_ALL.iter().any(|at| path.ends_with(at));
+        assert!(allowed || count == 0, "{shown} reads with no limit, or waits for a pipe");
+        seen += count;
+    }
+    assert!(seen > 0, "the search finds what is there");
+}

@@ -5,6 +5,7 @@ use crate::{newest, sandbox};
 use snapback_tests::{Output, Running, Sandbox};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// Starts a shell loop that goes on until the file `stop` is there; `$i` counts, and the
@@ -161,6 +162,37 @@ fn directories_become_links_while_they_are_put_back() {
     let run = id.as_array().unwrap().iter().find(|snap| snap["kind"] == "run").unwrap()["id"].clone();
     s.ok(["restore", run.as_str().unwrap()]);
     assert_eq!(s.sh("cat d*/f* | sort -u"), "0\n");
+}
+
+#[test]
+fn files_become_names_of_others_while_they_are_put_back() {
+    let s = sandbox();
+    s.sh("for f in $(seq 100); do echo 0 > f$f; done");
+    s.run("for f in $(seq 100); do echo A > f$f; chmod 600 f$f; done");
+    let (victim, twin) = (s.home().join("victim"), s.home().join("twin"));
+    s.sh("printf 'A\\n' | tee ../victim > ../twin; chmod 640 ../victim ../twin; touch -d @1000 ../victim ../twin");
+    // A link to something outside, and one more name of something outside.
+    let child = writer(
+        &s,
+        "f=f$((i % 100 + 1)); ln -s ../victim .new; mv .new $f; g=f$(((i + 50) % 100 + 1)); ln ../twin .new; mv .new $g",
+    );
+    let undo = s.snapback(["undo", "--yes"]);
+    stop(&s, child);
+    assert!([0, 1, 3].contains(&undo.code()), "{undo}");
+    s.sh("rm -f .new");
+    if s.ok(["status", "--json"]).json()["pending"].is_object() {
+        s.snapback(["undo"]);
+    }
+    let list = s.ok(["list", "--json"]).json();
+    let run = list.as_array().unwrap().iter().find(|snap| snap["kind"] == "run").unwrap()["id"].clone();
+    s.ok(["restore", run.as_str().unwrap()]);
+    assert_eq!(s.sh("cat f* | sort -u; find . -maxdepth 1 -name 'f*' -type l"), "0\n");
+    for file in [&victim, &twin] {
+        let stat = fs::metadata(file).unwrap();
+        let is = (fs::read_to_string(file).unwrap(), stat.mode() & 0o7777, stat.mtime());
+        assert_eq!(is, ("A\n".to_owned(), 0o640, 1000), "something outside was touched\n{undo}");
+    }
+    s.ok(["verify"]);
 }
 
 #[test]

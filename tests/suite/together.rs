@@ -226,3 +226,59 @@ fn whatever_is_asked_for_at_once_the_history_stays_consistent() {
     let redone = (0..).find(|_| s.snapback(["redo"]).code() != 0).unwrap();
     assert!(redone >= steps, "{steps} undone, {redone} redone");
 }
+
+#[test]
+fn snapshots_undos_and_gc_around_a_run_lose_nothing() {
+    let s = sandbox();
+    s.sh("for f in $(seq 60); do echo 0 > f$f; done");
+    s.run("for f in $(seq 60); do echo A > f$f; done");
+    s.run("for f in $(seq 60); do echo B > f$f; done");
+    let script = "for n in 1 2 3; do (echo run $n > r$n; \"$SNAPBACK\" snap -m r$n 2>> ../err) & done; wait
+        touch ../begun; while [ ! -e ../end ]; do sleep 0.01; done; echo C > last";
+    let mut run = s.start(["run", "--", "sh", "-c", script]);
+    while !s.home().join("begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mine = |n: usize| (format!("u{n}"), format!("of {n}\n"));
+    let told: Vec<Output> = std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for n in 0..11 {
+            let s = &s;
+            threads.push(scope.spawn(move || match n {
+                8 | 9 => s.snapback(["undo", "--yes"]),
+                10 => s.snapback(["gc"]),
+                _ => {
+                    let (path, text) = mine(n);
+                    s.write(&path, text);
+                    s.snapback(["snap", "-m", &path])
+                }
+            }));
+        }
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for output in &told {
+        // What was written between an undo's own snapshot and its end is left alone, and said.
+        let may_be = if output.line.contains("undo") { &[0, 3][..] } else { &[0] };
+        assert!(may_be.contains(&output.code()), "{output}");
+    }
+    fs::write(s.home().join("end"), "").unwrap();
+    assert!(run.wait().success());
+    s.ok(["verify"]);
+    let list = s.ok(["list", "--json"]).json();
+    let ids: Vec<&str> = list.as_array().unwrap().iter().map(|snap| snap["id"].as_str().unwrap()).collect();
+    for output in told.iter().filter(|output| output.line.contains(" snap ")) {
+        assert!(ids.contains(&output.out().trim_end()), "it is not listed: {output}");
+    }
+    let inside = list.as_array().unwrap().iter().filter(|snap| {
+        snap["kind"] == "manual" && snap["message"].as_str().is_some_and(|message| message.starts_with('r'))
+    });
+    assert_eq!(inside.count(), 3, "{list}");
+    let written = (0..8).map(mine).chain((1..4).map(|n| (format!("r{n}"), format!("run {n}\n"))));
+    for (path, text) in written {
+        let is_here = fs::read_to_string(s.project().join(&path)).is_ok_and(|now| now == text);
+        let is_kept = || ids.iter().any(|id| s.snapback(["cat", id, &path]).out() == text);
+        assert!(is_here || is_kept(), "{path} is lost");
+    }
+    let steps = undo_all(&s);
+    assert!(steps >= 3, "{steps}");
+}

@@ -17,6 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+/// An entry is not larger, in bytes: a path of the longest kind in base64, and some more.
+const MOST_BYTES: u64 = 64 << 10;
 /// An entry that is older is written anew by the next use.
 const FRESH: Duration = Duration::from_secs(86_400);
 
@@ -49,8 +51,7 @@ impl Registry {
 
     /// What is known of `root`. A file that cannot be read as one counts as absent.
     pub fn get(&self, root: &Path) -> Option<Known> {
-        let text = fs::read(self.dir.join(name(root))).ok()?;
-        let known: Known = serde_json::from_slice(&text).ok()?;
+        let known = read(&Dir::open(&self.dir).ok()?, name(root).as_bytes())?;
         (known.root.path() == root).then_some(known)
     }
 
@@ -83,11 +84,9 @@ impl Registry {
 
     /// All known roots.
     pub fn all(&self) -> Vec<Known> {
-        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
-        let mut all: Vec<Known> = entries
-            .flatten()
-            .filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok())
-            .collect();
+        let Ok(dir) = Dir::open(&self.dir) else { return Vec::new() };
+        let names = dir.names().unwrap_or_default();
+        let mut all: Vec<Known> = names.iter().filter_map(|name| read(&dir, name)).collect();
         all.sort_by(|a, b| a.root.cmp(&b.root));
         all
     }
@@ -103,6 +102,11 @@ impl Registry {
         let dir = ensure(disk, &self.dir)?;
         disk.unlink(&dir, name(root).as_bytes())
     }
+}
+
+/// The entry in the file `name`; what cannot be one is none.
+fn read(dir: &Dir, name: &[u8]) -> Option<Known> {
+    serde_json::from_slice(&dir.read(name, MOST_BYTES).ok()?).ok()
 }
 
 /// Opens the directory `path`, made with its parents when it is not there.

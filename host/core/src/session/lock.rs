@@ -127,9 +127,21 @@ fn regain(env: &Environment) -> Result<()> {
         env.report.regained(&env.root);
     }
     match above.child(name.as_bytes()) {
-        Ok(root) if is_ours(env, &root) => private::mend(&env.disk, &root, STORE.as_bytes()),
+        Ok(root) if is_ours(env, &root) => {
+            if private::is_read_only(&root, STORE.as_bytes())? {
+                return Err(read_only(&env.root.join(STORE)));
+            }
+            private::mend(&env.disk, &root, STORE.as_bytes())
+        }
         _ => Ok(()),
     }
+}
+
+/// The refusal of the store at `path`, whose owner wants it to stay as it is.
+fn read_only(path: &Path) -> Error {
+    let path = show(path);
+    Error::new(Kind::Denied, format!("the store {path} is read-only: its owner may not write in it"))
+        .hint(format!("looking goes on without; `chmod u+w {path}` gives the permission back"))
 }
 
 /// Whether the store in the directory `root` is the user's own, as far as it can be told:

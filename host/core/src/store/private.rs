@@ -2,7 +2,8 @@
 //!
 //! `chmod -R 644 .` takes from the owner what it needs to enter the store, `chmod -R 777 .`
 //! shows everybody what is in it. Both are mended before the store is opened for writing.
-//! Refuses to touch what belongs to somebody else, and follows no link.
+//! Who takes only the permission to write, and only from the store, wants it to stay as it
+//! is: it is read then. Refuses to touch what belongs to somebody else, and follows no link.
 
 use super::open::DIR_MODE;
 use crate::disk::{Dir, Disk};
@@ -12,6 +13,18 @@ use rustix::fs::{FileType, Stat};
 /// What the owner has of a file of the store at least, and what it may have.
 const READ: u32 = 0o400;
 const OWNER: u32 = 0o600;
+
+/// Whether the directory `name` of `parent`, a store, is only to be read: its owner may
+/// not write in it, and may in `parent`.
+///
+/// # Errors
+/// When the system refuses.
+pub fn is_read_only(parent: &Dir, name: &[u8]) -> Result<bool> {
+    const READ_ONLY: u32 = 0o500;
+    const WRITE: u32 = 0o200;
+    let is_so = |stat: &Stat| kind(stat) == FileType::Directory && bits(stat) & 0o700 == READ_ONLY;
+    Ok(parent.stat(name)?.as_ref().is_some_and(is_so) && bits(&parent.stat_self()?) & WRITE != 0)
+}
 
 /// Gives the directory `name` of `parent`, a store, and all that is in it back to its
 /// owner, and to it alone. Looks at nothing inside as long as its own mode is right.

@@ -218,26 +218,24 @@ fn loses_power(deed: Deed) {
     let cut = Arc::new(PowerCut::new(&ground.place()).unwrap());
     deed.act(&ground, &Disk::default().with_hook(cut.clone())).unwrap();
     let all = cut.operations();
-    let (mut wrong, mut kept) = (Wrong::default(), 0);
+    let mut wrong = Wrong::default();
     for n in 0..=all {
-        for seed in 0..3 {
+        for seed in seeds() {
             ground.left(|place| cut.leave(n, seed, place).unwrap());
             let done = expected.check(&ground, (n as u64 + seed).is_multiple_of(2));
-            kept += u32::from(done.as_ref().is_err_and(is_kept));
-            let done = done.or_else(|how| if is_kept(&how) { Ok(()) } else { Err(how) });
             wrong.note(|| format!("{deed:?}, power cut after operation {n} of {all}, seed {seed}"), done);
         }
     }
-    assert!(kept <= MOST_KEPT, "{kept} torn copies were kept");
 }
 
-/// So many cases of one command may keep a torn copy.
-const MOST_KEPT: u32 = 4;
-
-/// A torn copy of a file that is only to lose its other names cannot be told from what
-/// somebody wrote to that file: it is kept, and that is said.
-fn is_kept(how: &String) -> bool {
-    how == "refused: 1, should be 0" || (how.starts_with("left over: [") && how.contains("/saved/"))
+/// What is lost in a power cut, in so many ways; `SNAPBACK_SEEDS` (from..to) asks for others.
+fn seeds() -> std::ops::Range<u64> {
+    let asked = std::env::var("SNAPBACK_SEEDS").ok();
+    let range = asked.as_deref().and_then(|text| {
+        let (from, to) = text.split_once("..")?;
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    range.unwrap_or(0..3)
 }
 
 #[test]

@@ -99,3 +99,49 @@ fn backends_and_settings_that_do_not_exist_are_named_with_their_line() {
         "snapback.toml, line 3: the backend `other` has no setting `pth` | did you mean `path`?"
     );
 }
+
+#[test]
+fn what_is_no_entry_among_the_known_roots_is_passed_over() {
+    let temp = crate::testing::TempDir::new();
+    let (registry, root) = (Registry::new(temp.path()), Path::new("/some/where"));
+    registry.put(&Disk::default(), root, &"0".repeat(32), None).unwrap();
+    let roots = temp.path().join("roots");
+    let entry = fs::read_dir(&roots).unwrap().next().unwrap().unwrap().path();
+    fs::File::create(roots.join("large")).unwrap().set_len(1 << 40).unwrap();
+    let fifo = |path: &Path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    fifo(&roots.join("pipe"));
+    assert_eq!(registry.all().len(), 1);
+    assert!(registry.get(root).is_some());
+    fs::remove_file(&entry).unwrap();
+    fifo(&entry);
+    assert!(registry.get(root).is_none() && registry.all().is_empty());
+}
+
+#[test]
+fn a_store_that_its_owner_made_read_only_is_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.set("a");
+    world.run("b");
+    let store = world.root.join(STORE);
+    let chmod = |path: &Path, bits| fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+    chmod(&store, 0o500);
+    let error = world.go(&Ask::Undo).err().unwrap();
+    assert!(error.message().ends_with("is read-only: its owner may not write in it"), "{error}");
+    assert!(error.hint_text().unwrap().contains("chmod u+w"), "{error}");
+    assert_eq!(world.state(), "b");
+    assert_eq!(fs::metadata(&store).unwrap().permissions().mode() & 0o7777, 0o500, "it stays so");
+    let project = world.open().unwrap();
+    assert_eq!(project.list().unwrap().0.len(), 1);
+    assert!(project.verify().unwrap().is_whole());
+    // With the whole project it is what a command did.
+    chmod(&world.root, 0o555);
+    world.go(&Ask::Undo).unwrap();
+    chmod(&world.root, 0o755);
+    assert_eq!(world.state(), "a");
+    chmod(&store, 0o500);
+    chmod(&store, 0o700);
+    world.go(&Ask::Redo).unwrap();
+}

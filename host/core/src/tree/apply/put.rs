@@ -149,7 +149,12 @@ impl<'a> Run<'a> {
         Ok(match self.look().at(&place, last, stat.as_ref(), change)? {
             Found::Current => true,
             Found::Missing => change.before.is_none(),
-            Found::Stored | Found::Foreign(_) => false,
+            // It was only to lose its other names, and still has them.
+            Found::Stored => {
+                change.after.as_ref().is_some_and(|after| after.link.is_none())
+                    && stat.is_some_and(|stat| stat.is_file() && stat.nlink > 1)
+            }
+            Found::Foreign(_) => false,
         })
     }
 

@@ -1,6 +1,7 @@
 //! The record of git that was made last, and what all of it looked like then: a cache in
 //! the store's `cache/`, which can be thrown away at any time.
 
+use crate::disk::Dir;
 use crate::object::Key;
 use crate::tree::root::GitRecord;
 use crate::tree::statcache;
@@ -8,6 +9,8 @@ use std::path::Path;
 
 /// What the file begins with.
 const MAGIC: &[u8] = b"snapback git 1\n";
+/// Larger ones are none, in bytes.
+const MOST_BYTES: u64 = 256;
 
 /// The record that was made last.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +33,8 @@ pub(super) fn file_name(target: &str, setting: &str) -> String {
 impl Memo {
     /// The one called `name` in the store at `store`; none when there is none that is whole.
     pub fn load(store: &Path, name: &str) -> Option<Self> {
-        Self::decode(&std::fs::read(store.join("cache").join(name)).ok()?)
+        let cache = Dir::open(&store.join("cache")).ok()?;
+        Self::decode(&cache.read(name.as_bytes(), MOST_BYTES).ok()?)
     }
 
     /// Whether the record is in the store, when `stored` is known to be.
@@ -68,6 +72,17 @@ impl Memo {
 mod tests {
     use super::*;
     use crate::object::ObjectKind;
+
+    #[test]
+    fn what_is_no_small_file_is_none() {
+        let temp = crate::testing::TempDir::new();
+        let cache = temp.path().join("cache");
+        std::fs::create_dir(&cache).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(cache.join("m")).status().unwrap().success());
+        assert_eq!(Memo::load(temp.path(), "m"), None);
+        std::fs::File::create(cache.join("large")).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(Memo::load(temp.path(), "large"), None);
+    }
 
     #[test]
     fn a_memo_comes_back_and_a_damaged_one_is_none() {
