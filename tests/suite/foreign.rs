@@ -77,8 +77,9 @@ fn a_store_from_an_archive_is_only_read_until_it_is_trusted() {
         s.finish(s.program().current_dir(s.home()).args(["-C", "project", "undo"])).exits(0);
         assert_eq!(s.read("d/g"), "1\n");
         let list = s.ok(["trust", "--list", "--json"]).json();
-        assert_eq!(list.as_array().unwrap().len(), 1);
-        assert_eq!(list[0]["root"], s.project().to_str().unwrap());
+        assert_eq!(list["stores"].as_array().unwrap().len(), 1);
+        assert_eq!(list["stores"][0]["root"], s.project().to_str().unwrap());
+        assert_eq!(list["consents"].as_array().unwrap().len(), 0);
         s.ok(["trust", "--store"]).says("your own");
     }
 }

@@ -20,9 +20,11 @@ use snapback_core::project::root;
 use snapback_core::project::user::User;
 use snapback_core::session::{Environment, Project};
 use snapback_core::text::Bytes;
+use snapback_runtime::reach::Surroundings;
+use snapback_runtime::trust::Trust;
 use snapback_runtime::{Registry, Setup};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a command works with.
 pub struct Context {
@@ -42,6 +44,8 @@ pub struct Context {
     pub cancel: Cancel,
     /// How the wrapped command ended, once it has.
     pub ended: Option<Code>,
+    /// The backends, once they are asked for, and the root they are for.
+    registry: OnceLock<(PathBuf, Arc<Registry>)>,
 }
 
 impl Context {
@@ -58,6 +62,7 @@ impl Context {
             out: Out::new(),
             cancel: Cancel::default(),
             ended: None,
+            registry: OnceLock::new(),
             global,
             here,
             places,
@@ -107,7 +112,7 @@ impl Context {
             state: self.places.state.clone(),
             home: self.places.home.clone(),
             clock: Arc::new(System),
-            backends: Arc::new(self.backends(&root)),
+            backends: self.backends(&root),
             report: Arc::new(self.talk),
             cancel: self.cancel.clone(),
             inside: self.places.run_id.clone(),
@@ -131,11 +136,30 @@ impl Context {
     }
 
     /// The backends for the project at `root`. Nothing is read before one is needed.
-    pub fn backends(&self, root: &Path) -> Registry {
-        let mut folders = vec![self.places.data.join("plugins")];
+    pub fn backends(&self, root: &Path) -> Arc<Registry> {
+        let make = || Arc::new(Registry::new(self.setup(root)));
+        let (of, registry) = self.registry.get_or_init(|| (root.to_owned(), make()));
+        if of == root { registry.clone() } else { make() }
+    }
+
+    fn setup(&self, root: &Path) -> Setup {
+        let places = &self.places;
+        let mut folders = vec![places.data.join("plugins")];
         folders.extend(plugins_of(root));
-        folders.extend(self.places.plugin_path.iter().cloned());
-        Registry::new(Setup { cache: Some(self.places.cache.join("components")), folders })
+        folders.extend(places.plugin_path.iter().cloned());
+        let mut own = vec![places.state.clone(), places.cache.clone(), places.config.clone()];
+        own.extend(folders.iter().cloned());
+        let roots = Roots::new(&places.state);
+        let own = move || {
+            let stores = roots.all().into_iter().map(|known| known.root.path().join(STORE));
+            own.iter().cloned().chain(stores).collect()
+        };
+        Setup {
+            cache: Some(places.cache.join("components")),
+            folders,
+            trust: Trust::new(Some(places.state.clone()), places.trusted.clone()),
+            around: Surroundings { variables: places::variable, programs: places.path.clone(), own: Arc::new(own) },
+        }
     }
 
     /// The user's own settings.

@@ -10,6 +10,7 @@
 mod args;
 mod child;
 mod commands;
+mod consent;
 mod contents;
 mod context;
 mod exit;

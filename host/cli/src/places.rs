@@ -30,6 +30,8 @@ pub struct Places {
     pub plugin_path: Vec<PathBuf>,
     /// Where programs are looked for.
     pub path: OsString,
+    /// Digests of questions that are agreed to for once.
+    pub trusted: Vec<String>,
     /// The run inside which this command is called.
     pub run_id: Option<String>,
     /// The user wants no colour.
@@ -38,6 +40,11 @@ pub struct Places {
     pub uid: u32,
     /// The current directory, also when it is gone.
     pub here: PathBuf,
+}
+
+/// The value of a variable that a target was granted.
+pub fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
 }
 
 /// What is searched when PATH is not set, as the C library does.
@@ -62,6 +69,9 @@ impl Places {
                 .map(|list| env::split_paths(&list).filter(|dir| dir.is_absolute()).collect())
                 .unwrap_or_default(),
             path: env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
+            trusted: env::var("SNAPBACK_TRUST")
+                .map(|list| list.split([',', ' ']).filter(|d| !d.is_empty()).map(str::to_owned).collect())
+                .unwrap_or_default(),
             run_id: env::var("SNAPBACK_RUN_ID").ok().filter(|id| !id.is_empty()),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             here: here(),

@@ -2,8 +2,10 @@
 //!
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
 //! (where components are), `manifest` (what one says about itself), `grant` (what one may
-//! reach), `component` (one call), `abi` (the host's side of `wit/`), `sqlite` (databases,
-//! without any component), `registry` (all of it together). Knows objects and trees, not history; never prints; reads no environment.
+//! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
+//! call), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component),
+//! `registry` (all of it together). Knows objects and trees, not history; never prints;
+//! reads no environment.
 
 mod abi;
 mod artifact;
@@ -13,10 +15,12 @@ mod discover;
 mod engine;
 pub mod grant;
 pub mod manifest;
+pub mod reach;
 mod registry;
 pub mod sqlite;
 #[cfg(test)]
 mod testing;
+pub mod trust;
 
 pub use manifest::Manifest;
 pub use registry::{Info, Registry, Setup, Status, builtin_names};

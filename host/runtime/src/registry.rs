@@ -5,17 +5,19 @@
 
 use crate::artifact::{Cache, Facts};
 use crate::builtin::{self, Builtin};
-use crate::component::{self, ComponentBackend};
+use crate::component::{self, ComponentBackend, Standing, Stranger};
 use crate::discover::{self, Found, Origin};
 use crate::engine::Engine;
 use crate::grant::Limits;
 use crate::manifest::{Manifest, shorten};
+use crate::reach::Surroundings;
+use crate::trust::{Question, Trust};
 use sha2::{Digest, Sha256};
 use snapback_core::backend::{Backend, Backends, Target};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::nearest;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Where things are; the environment is the caller's to read.
@@ -25,11 +27,17 @@ pub struct Setup {
     pub cache: Option<PathBuf>,
     /// Directories with components, in the order in which they are looked through.
     pub folders: Vec<PathBuf>,
+    /// What the user agreed to.
+    pub trust: Trust,
+    /// What settings are looked up in.
+    pub around: Surroundings,
 }
 
 /// All backends of this machine.
 pub struct Registry {
     folders: Vec<PathBuf>,
+    trust: Trust,
+    around: Surroundings,
     cache: Cache,
     engine: OnceLock<Result<Engine>>,
     ready: Mutex<HashMap<String, Slot>>,
@@ -85,6 +93,8 @@ impl Registry {
     pub fn new(setup: Setup) -> Self {
         Self {
             folders: setup.folders,
+            trust: setup.trust,
+            around: setup.around,
             cache: Cache::new(setup.cache),
             engine: OnceLock::new(),
             ready: Mutex::default(),
@@ -117,6 +127,21 @@ impl Registry {
             Some(manifest) => Ok(manifest),
             None => Ok(self.component(name)?.manifest().clone()),
         }
+    }
+
+    /// What the user was not asked yet before `target` can be captured or restored in the
+    /// project at `root`, which has this `store`; none when nothing is to be asked.
+    ///
+    /// # Errors
+    /// When the backend cannot be used, or the settings make no sense.
+    pub fn question(&self, root: &Path, store: Option<String>, target: &Target) -> Result<Option<Question>> {
+        let question = self.component(&target.backend)?.question(root, store, target)?;
+        Ok((!self.trust.agrees(&question)).then_some(question))
+    }
+
+    /// What the user agreed to.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     fn find(&self, name: &str) -> Result<Found> {
@@ -217,8 +242,8 @@ impl Registry {
         let digest = digest(&bytes);
         let engine = self.engine()?;
         let (component, _) = self.cache.load(engine, &digest, &bytes)?;
-        let (manifest, interfaces): (_, &[&str]) = match &found.origin {
-            Origin::Builtin(builtin) => (Manifest::parse(builtin.manifest)?, builtin.interfaces),
+        let (manifest, interfaces, stranger) = match &found.origin {
+            Origin::Builtin(builtin) => (Manifest::parse(builtin.manifest)?, builtin.interfaces, None),
             Origin::File(_) => {
                 let manifest = match self.noted(&digest) {
                     Some((manifest, _)) => manifest,
@@ -230,11 +255,14 @@ impl Registry {
                         manifest
                     }
                 };
-                (manifest, &[])
+                let interfaces = crate::abi::v0_1::asked(&component::imports(engine, &component));
+                let stranger = Stranger { origin: found.origin.words(), digest, interfaces };
+                (manifest, crate::abi::v0_1::OFFERED, Some(stranger))
             }
         };
         named(&manifest, &found.name)?;
-        ComponentBackend::link(engine, &component, manifest, interfaces, Limits::default())
+        let standing = Standing { stranger, trust: self.trust.clone(), around: self.around.clone() };
+        ComponentBackend::link(engine, &component, manifest, interfaces, Limits::default(), standing)
     }
 }
 

@@ -91,11 +91,18 @@ pub struct GcArgs {
 /// What `trust` takes.
 #[derive(Debug, Args)]
 #[command(
-    group = clap::ArgGroup::new("what").required(true),
+    group = clap::ArgGroup::new("what"),
     after_help = "\
 Examples:
+  snapback trust           show what targets reach outside the project, and ask
   snapback trust --store   check the store in this project, and go on with it
-  snapback trust --list    the stores that were trusted
+  snapback trust --list    the stores that were trusted, and what targets may reach
+  snapback trust --revoke  take back what targets of this project may reach
+
+A target that reaches out of the project (a path that leads out, a volume, an address, a
+program, a variable) or is covered by a component that did not come with snapback does
+nothing until you have agreed to that. Where nobody can be asked, `--digest` agrees to one
+question, and the variable SNAPBACK_TRUST holds digests that are agreed to for once.
 
 A store that was not made here (it came with an archive, or belongs to another user) is
 only read: `list`, `show`, `diff` and `cat` work, and nothing else, until it is trusted."
@@ -107,6 +114,12 @@ pub struct TrustArgs {
     /// List what was trusted
     #[arg(long, group = "what")]
     pub list: bool,
+    /// Take back what was agreed to for this project
+    #[arg(long, group = "what")]
+    pub revoke: bool,
+    /// Agree to the one question with this digest, without being asked
+    #[arg(long, value_name = "HEX", group = "what")]
+    pub digest: Option<String>,
 }
 
 /// What `forget` takes.

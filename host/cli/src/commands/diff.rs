@@ -1,6 +1,7 @@
 //! `snapback diff`: what changed, one change at a time as it is found.
 
 use crate::args::DiffArgs;
+use crate::consent;
 use crate::contents;
 use crate::context::Context;
 use crate::exit::Code;
@@ -34,7 +35,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let to = args.to.as_ref().map(|id| project.find(id)).transpose()?;
     let present: Option<Present> = match &to {
         Some(_) => None,
-        None => Some(project.present(&from, args.patch)?),
+        None => Some(consent::with(context, &project, || project.present(&from, args.patch))?),
     };
     let (source, after): (&dyn Source, &[Captured]) = match (&to, &present) {
         (Some(to), _) => (&*store, &to.targets),

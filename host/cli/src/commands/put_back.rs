@@ -6,6 +6,7 @@
 //! second step. Refuses to act while a run is going on without a yes.
 
 use super::take;
+use crate::consent;
 use crate::contents::{self, Found};
 use crate::context::Context;
 use crate::exit::Code;
@@ -60,7 +61,7 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
         return was_finished(context, &session, finished);
     }
-    let plan = session.plan(&wish.ask, wish.targets, &paths)?;
+    let plan = consent::with(context, &session, || session.plan(&wish.ask, wish.targets, &paths))?;
     known(&session, &plan, &paths)?;
     forewarn(context, &plan);
     announce(context, &plan, &session);

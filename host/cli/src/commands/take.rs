@@ -1,6 +1,7 @@
 //! Taking a snapshot, for `run` and `snap`: the question before a huge one, and the one
 //! line about what it holds.
 
+use crate::consent;
 use crate::contents;
 use crate::context::Context;
 use crate::render::{left_out, words};
@@ -61,14 +62,15 @@ fn insist(context: &Context, error: Error) -> Result<()> {
 /// # Errors
 /// When it cannot be taken, or the user does not want it.
 pub fn take(context: &Context, session: &Session, request: Request) -> Result<Taken> {
-    let error = match session.take(request.clone()) {
+    let attempt = |request: &Request| consent::with(context, session, || session.take(request.clone()));
+    let error = match attempt(&request) {
         Err(error) if error.kind() == Kind::TooLarge && !request.selection.allow_huge => error,
         other => return other,
     };
     insist(context, error)?;
     let mut request = request;
     request.selection.allow_huge = true;
-    session.take(request)
+    attempt(&request)
 }
 
 /// One line about a new snapshot: its ID, files, what was left out.

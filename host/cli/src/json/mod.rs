@@ -11,6 +11,7 @@ mod names;
 mod report;
 mod status;
 mod survey;
+mod trusted;
 
 pub use beyond::Beyond;
 pub use histories::HistoryItem;
@@ -18,6 +19,7 @@ pub use list::{Lacks, ListItem, ShowItem};
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
 pub use survey::SurveyItem;
+pub use trusted::{ConsentItem, Trusted};
 
 use crate::output::Out;
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! The project: its root, what it asks for, and what its user wants.
 
 pub mod config;
+pub mod consents;
 pub mod mounts;
 mod nearest;
 pub mod registry;

@@ -192,6 +192,11 @@ impl Project {
         self.config.get_or_init(|| read_config(&self.env)).as_ref().map_err(Clone::clone)
     }
 
+    /// The door to the disk that this project is written through.
+    pub fn disk(&self) -> &Disk {
+        &self.env.disk
+    }
+
     /// The store, when there is one.
     pub fn store(&self) -> Option<&Arc<Store>> {
         self.store.as_ref()

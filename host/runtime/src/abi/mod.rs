@@ -3,3 +3,4 @@
 //! a handle may be had, and call core.
 
 pub mod v0_1;
+pub mod wasi;

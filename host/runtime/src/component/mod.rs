@@ -12,12 +12,15 @@ mod watch;
 pub(crate) use state::State;
 pub(crate) use told::one_line;
 
-use crate::abi::v0_1;
+use crate::abi::{v0_1, wasi};
 use crate::engine::Engine;
 use crate::grant::{self, Grants, Limits};
 use crate::manifest::Manifest;
-use snapback_core::backend::{Backend, Call, Part};
+use crate::reach::{Reach, Surroundings};
+use crate::trust::{Asker, Question, Trust};
+use snapback_core::backend::{Backend, Call, Part, Target};
 use snapback_core::error::{Error, Kind, Result};
+use std::path::Path;
 use wasmtime::Store;
 use wasmtime::component::{Component, Linker};
 
@@ -26,14 +29,37 @@ pub struct ComponentBackend {
     engine: Engine,
     manifest: Manifest,
     limits: Limits,
+    standing: Standing,
     linked: v0_1::BackendHostPre<State>,
     /// Whether it imports WASI, which needs timers and sockets to be waited for.
     wasi: bool,
 }
 
+/// Who a component is to the user, and what it is judged by before each call.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// Where it comes from; none for one that came inside the program.
+    pub stranger: Option<Stranger>,
+    /// What the user agreed to.
+    pub trust: Trust,
+    /// What settings are looked up in.
+    pub around: Surroundings,
+}
+
+/// A component that did not come inside the program.
+#[derive(Debug, Clone)]
+pub struct Stranger {
+    /// Where it is, in words.
+    pub origin: String,
+    /// SHA-256 of it, in hexadecimal.
+    pub digest: String,
+    /// The interfaces that it asks for.
+    pub interfaces: Vec<String>,
+}
+
 impl ComponentBackend {
     /// Links a component. `interfaces`: those beyond `types`, `store` and `report` that
-    /// were granted to it. `limits`: of each call.
+    /// it may have, once the user agreed to what it does with them. `limits`: of each call.
     ///
     /// # Errors
     /// `Denied` when it imports more, `Incompatible` when it is not a backend of a
@@ -44,6 +70,7 @@ impl ComponentBackend {
         manifest: Manifest,
         interfaces: &[&str],
         limits: Limits,
+        standing: Standing,
     ) -> Result<Self> {
         let imports = imports(engine, component);
         v0_1::check_imports(&manifest.name, &imports, interfaces)?;
@@ -53,7 +80,7 @@ impl ComponentBackend {
         v0_1::link(&mut linker, interfaces, wasi).map_err(strange)?;
         let linked =
             linker.instantiate_pre(component).and_then(v0_1::BackendHostPre::new).map_err(strange)?;
-        Ok(Self { engine: engine.clone(), linked, wasi, manifest, limits })
+        Ok(Self { engine: engine.clone(), linked, wasi, manifest, limits, standing })
     }
 
     /// What the backend says about itself.
@@ -61,10 +88,43 @@ impl ComponentBackend {
         &self.manifest
     }
 
+    /// What `target` of the project at `root`, which has this `store`, would reach, and
+    /// what that is to the user.
+    ///
+    /// # Errors
+    /// When its settings make no sense, or cannot be looked at.
+    pub fn question(&self, root: &Path, store: Option<String>, target: &Target) -> Result<Question> {
+        Ok(self.look(root, store, target)?.2)
+    }
+
+    fn look(&self, root: &Path, store: Option<String>, target: &Target) -> Result<(Grants, Reach, Question)> {
+        let of = |e: Error| e.context(format!("target `{}`", target.name));
+        let grants = grant::effective(&self.manifest, &target.settings, self.limits).map_err(of)?;
+        let reach = Reach::of(&grants, root, &self.standing.around).map_err(of)?;
+        let stranger = self.standing.stranger.as_ref();
+        let asker = Asker {
+            name: self.manifest.name.clone(),
+            version: self.manifest.version.clone(),
+            origin: stranger.map_or("built-in", |stranger| &stranger.origin).to_owned(),
+            digest: stranger.map(|stranger| stranger.digest.clone()),
+            interfaces: stranger.map(|stranger| stranger.interfaces.clone()).unwrap_or_default(),
+        };
+        let question = Question::new(&target.name, asker, store, &grants, &reach);
+        Ok((grants, reach, question))
+    }
+
+    /// What a call starts with: what it may reach, once the user agreed to it.
     fn state(&self, call: &Call) -> Result<State> {
-        let grants = grant::effective(&self.manifest, &call.target.settings, self.limits)
-            .map_err(|e| e.context(format!("target `{}`", call.target.name)))?;
-        Ok(State::new(Some(call.clone()), grants))
+        let store = || call.store.as_ref().and_then(|store| store.id().ok());
+        let (grants, reach, question) = self.look(&call.root, None, &call.target)?;
+        if !question.is_nothing() {
+            self.standing.trust.check(&question.of_store(store()))?;
+        }
+        let wasi = match self.wasi {
+            true => Some(wasi::context(&reach, self.standing.around.variables)?),
+            false => None,
+        };
+        Ok(State::new(Some(call.clone()), grants, reach, wasi))
     }
 
     fn run<R>(
@@ -99,7 +159,8 @@ pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<St
     let mut linker = Linker::new(engine.raw());
     linker.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
     let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
-    run(engine, name, false, State::new(None, Grants::default()), async |store| {
+    let state = State::new(None, Grants::default(), Reach::default(), None);
+    run(engine, name, false, state, async |store| {
         let instance = linked.instantiate_async(&mut *store).await?;
         store.data_mut().started = true;
         v0_1::manifest(store, &instance).await

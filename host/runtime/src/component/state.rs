@@ -6,6 +6,7 @@
 use super::told::Told;
 use super::watch::Watch;
 use crate::grant::{Grants, Limits};
+use crate::reach::Reach;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind, Result};
 use wasmtime::component::ResourceTable;
@@ -22,6 +23,8 @@ pub struct State {
     call: Option<Call>,
     /// What it may reach.
     pub grants: Grants,
+    /// What that leads to.
+    pub reach: Reach,
     /// What it holds.
     pub table: ResourceTable,
     /// What it said.
@@ -30,12 +33,12 @@ pub struct State {
     pub(super) memory: Memory,
     /// Whether its code runs: before, what fails is not its fault.
     pub(super) started: bool,
-    /// Empty: no directory, no address, no variable. Made when it is first asked for.
+    /// Empty but for what was granted; made when it is first asked for, if not before.
     wasi: Option<WasiCtx>,
 }
 
 impl State {
-    pub(super) fn new(call: Option<Call>, grants: Grants) -> Self {
+    pub(super) fn new(call: Option<Call>, grants: Grants, reach: Reach, wasi: Option<WasiCtx>) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let limits = grants.limits;
@@ -46,9 +49,10 @@ impl State {
             started: false,
             call,
             grants,
+            reach,
             table,
             told,
-            wasi: None,
+            wasi,
         }
     }
 

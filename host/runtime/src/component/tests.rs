@@ -65,6 +65,11 @@ impl Bench {
     }
 }
 
+/// Of one that came inside the program.
+fn own() -> Standing {
+    Standing { stranger: None, trust: Trust::default(), around: Surroundings::default() }
+}
+
 fn compile(engine: &Engine, guest: &Guest) -> Component {
     crate::artifact::Cache::new(None).load(engine, "guest", &guest.build()).unwrap().0
 }
@@ -73,7 +78,7 @@ fn link(guest: &Guest, interfaces: &[&str]) -> Result<ComponentBackend> {
     let engine = Engine::new().unwrap();
     let limits = Limits { memory: 4 << 20, silence: Duration::from_millis(300), messages: 100 };
     let manifest = Manifest::parse(MANIFEST).unwrap();
-    ComponentBackend::link(&engine, &compile(&engine, guest), manifest, interfaces, limits)
+    ComponentBackend::link(&engine, &compile(&engine, guest), manifest, interfaces, limits, own())
 }
 
 #[test]
@@ -97,7 +102,7 @@ fn it_works_where_addresses_are_scarce() {
     let outside = Guest { snapshot: "(i32.load (i32.const 70000))", ..Guest::default() };
     let run = |guest| {
         let component = compile(&engine, guest);
-        ComponentBackend::link(&engine, &component, manifest(), &[], Limits::default())
+        ComponentBackend::link(&engine, &component, manifest(), &[], Limits::default(), own())
             .unwrap()
             .snapshot(&bench.call, &[])
     };
@@ -275,7 +280,7 @@ fn what_exports_something_else_is_no_backend() {
     let empty = crate::artifact::Cache::new(None).load(&engine, "empty", b"\0asm\x0d\0\x01\0").unwrap().0;
     assert!(describe(&engine, "empty", &empty).unwrap_err().message().contains("it has no manifest"));
     let manifest = Manifest::parse(MANIFEST).unwrap();
-    let error = ComponentBackend::link(&engine, &empty, manifest, &[], Limits::default()).err().unwrap();
+    let error = ComponentBackend::link(&engine, &empty, manifest, &[], Limits::default(), own()).err().unwrap();
     assert_eq!(error.kind(), Kind::Incompatible);
     assert!(error.message().contains("is not a backend for this program"), "{error}");
 }

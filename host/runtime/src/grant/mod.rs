@@ -4,7 +4,6 @@
 //! component that asks for nothing gets nothing; a value that nobody asked for opens
 //! nothing. Consent to what lies outside the project comes on top, at the moment of use.
 
-pub mod inside;
 mod value;
 
 pub use value::check_value;
@@ -84,6 +83,17 @@ impl Grants {
     /// The value of a setting.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(|value| value.text.as_str())
+    }
+
+    /// The settings of a kind that carries authority: key, kind, what is done there, value.
+    pub fn authority(&self) -> impl Iterator<Item = (&str, Kind, Access, &str)> {
+        let all = self.values.iter().filter(|(_, value)| value.kind.is_authority());
+        all.map(|(key, value)| (key.as_str(), value.kind, value.access, value.text.as_str()))
+    }
+
+    /// All values, by key.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value.text.as_str()))
     }
 
     /// The value of a setting that may open something of `kind`, and what may be done there.

@@ -24,6 +24,9 @@ pub use bindings::{BackendHost, BackendHostPre};
 /// The interface that makes a component a backend.
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
+/// What a component that did not come inside the program may have, once the user agreed.
+pub const OFFERED: &[&str] = &["tree"];
+
 /// What every component may import.
 const BASIC: &[&str] = &["types", "store", "report"];
 
@@ -111,7 +114,7 @@ pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtim
         host::sqlite::add_to_linker::<_, Own>(linker, State::reached)?;
     }
     if wasi {
-        wasmtime_wasi::p2::add_to_linker_async(linker)?;
+        super::wasi::link(linker)?;
     }
     Ok(())
 }

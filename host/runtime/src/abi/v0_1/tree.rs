@@ -3,8 +3,8 @@
 use super::bindings::snapback::plugin::tree;
 use super::{Object, Target, bulk, stale};
 use crate::component::State;
-use crate::grant::inside;
 use crate::manifest::{Access, Kind};
+use crate::reach::place;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use snapback_core::object::{Key, ObjectKind};
@@ -29,11 +29,11 @@ impl tree::HostDirectory for State {
     ) -> Result<Resource<Directory>> {
         let (value, access) = self.grants.open(&key, Kind::Dir)?;
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
+        let place = self.reach.place(&key)?.0.clone();
         let options = core::Options::parse(&options)?;
         let inner = bulk(move || {
-            let place = inside::resolve(&root, &key, &value)?;
             let directory = core::Directory::open(&root, &key, &value, &options)?;
-            inside::still(&place, directory.id(), &key)?;
+            place::still(&place, directory.id(), &key)?;
             Ok(directory)
         });
         let directory = Directory { inner: Arc::new(inner.await?), access };

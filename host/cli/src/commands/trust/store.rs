@@ -1,25 +1,19 @@
-//! `snapback trust`: go on with a store that came from elsewhere, after it was checked;
-//! say which ones were trusted.
+//! `snapback trust --store`: go on with a store that came from elsewhere, after it was
+//! checked.
 
-use crate::args::TrustArgs;
 use crate::context::Context;
 use crate::exit::Code;
-use crate::json::{self, HistoryItem};
 use crate::render::words::count;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::STORE;
 use snapback_core::project::units::human;
-use snapback_core::session::{Histories, Stranger};
+use snapback_core::session::Stranger;
 
 /// Does it.
 ///
 /// # Errors
-/// Inside a run; when something speaks against it, or the user does.
-pub fn run(context: &mut Context, args: &TrustArgs) -> Result<Code> {
-    if args.list {
-        return list(context);
-    }
-    context.refuse_inside_run("trust")?;
+/// When something speaks against it, or the user does.
+pub fn run(context: &mut Context) -> Result<Code> {
     let project = context.look()?;
     let store = show(&project.root().join(STORE));
     let Some(stranger) = project.examine()? else {
@@ -60,25 +54,4 @@ fn held(stranger: &Stranger) -> String {
         text.push_str(&format!(", {} among them", count(number, what)));
     }
     text
-}
-
-/// The stores that were trusted.
-fn list(context: &mut Context) -> Result<Code> {
-    let env = context.environment()?;
-    let all = Histories::of(&env).all();
-    let trusted = || all.iter().filter_map(|history| Some((history, history.trusted?)));
-    if context.global.json {
-        let items: Vec<_> = trusted().map(|(history, _)| HistoryItem::from(history)).collect();
-        json::write(&mut context.out, &items)?;
-        return Ok(Code::DONE);
-    }
-    if trusted().next().is_none() {
-        context.talk.say("no store was trusted");
-    }
-    for (history, when) in trusted() {
-        let root = history.root.as_deref().map_or_else(|| history.store.clone(), show);
-        context.out.line(&format!("store  {when:.0}  {root}"))?;
-    }
-    context.out.flush()?;
-    Ok(Code::DONE)
 }

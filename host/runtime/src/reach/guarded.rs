@@ -1,0 +1,117 @@
+//! snapback's own directories, which no grant reaches: stores, the user's state, compiled
+//! components, the folders with backends.
+//!
+//! They are known by device and inode, so that no other name and no link leads around.
+
+use super::place::{self, Place};
+use rustix::fs::{CWD, Mode, OFlags};
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::project::STORE;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Directories deeper than this are taken for a loop.
+const DEPTH: usize = 4096;
+
+/// snapback's own directories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Guarded(Vec<(PathBuf, (u64, u64))>);
+
+impl Guarded {
+    /// `own`, and the store of the project at `root`; those that exist.
+    pub fn new(root: &Path, own: &[PathBuf]) -> Self {
+        let store = root.join(STORE);
+        let all = own.iter().chain(std::iter::once(&store));
+        Self(all.filter_map(|path| Some((path.clone(), place::id(open(path)?, path).ok()?))).collect())
+    }
+
+    /// Refuses a place that is one of them, or lies in one.
+    ///
+    /// # Errors
+    /// `Denied`.
+    pub fn refuse_inside(&self, key: &str, place: &Place) -> Result<()> {
+        let mut at = match open(&place.path) {
+            Some(dir) => Some(dir),
+            // A file, or nothing yet: what holds it counts.
+            None => place.path.parent().and_then(open),
+        };
+        for _ in 0..DEPTH {
+            let Some(dir) = at else { return Ok(()) };
+            let id = place::id(&dir, &place.path)?;
+            if let Some((own, _)) = self.0.iter().find(|(_, known)| *known == id) {
+                return Err(refused(key, place, own));
+            }
+            let Ok(parent) = rustix::fs::openat(&dir, "..", FLAGS, Mode::empty()) else { return Ok(()) };
+            at = (place::id(&parent, &place.path)? != id).then_some(parent);
+        }
+        Err(Error::new(Kind::Denied, format!("{} lies too deep", show(&place.path))))
+    }
+
+    /// Refuses a place that holds one of them, too: for what hands out all that is in it.
+    ///
+    /// # Errors
+    /// `Denied`.
+    pub fn refuse_around(&self, key: &str, place: &Place) -> Result<()> {
+        self.refuse_inside(key, place)?;
+        let Some(id) = place.id else { return Ok(()) };
+        for (own, _) in &self.0 {
+            let own_place = Place { path: own.clone(), id: None, leaves: None };
+            if Self(vec![(own.clone(), id)]).refuse_inside(key, &own_place).is_err() {
+                return Err(refused(key, place, own));
+            }
+        }
+        Ok(())
+    }
+}
+
+const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+fn open(path: &Path) -> Option<OwnedFd> {
+    rustix::fs::openat(CWD, path, FLAGS, Mode::empty()).ok()
+}
+
+fn refused(key: &str, place: &Place, own: &Path) -> Error {
+    let why = format!("`{key}` reaches snapback's own files: {} and {}", show(&place.path), show(own));
+    Error::new(Kind::Denied, why).hint("name a directory that has nothing of snapback's in it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_is_snapbacks_own_is_reached_from_no_side() {
+        let scratch = Scratch::new();
+        let (root, state) = (scratch.path().join("project"), scratch.path().join("home/state"));
+        for dir in [&root.join(".snapback/packs"), &root.join("src"), &state.join("consents")] {
+            std::fs::create_dir_all(dir).unwrap();
+        }
+        symlink("../home", root.join("link")).unwrap();
+        let guarded = Guarded::new(&root, &[state, scratch.path().join("missing")]);
+        let check = |value: &str, around: bool| {
+            let place = place::look(&root, value).unwrap();
+            match around {
+                true => guarded.refuse_around("path", &place).is_ok(),
+                false => guarded.refuse_inside("path", &place).is_ok(),
+            }
+        };
+        // value, lies in none, holds none
+        for (value, inside, around) in [
+            ("src", true, true),
+            (".", true, false),
+            ("..", true, false),
+            ("../home", true, false),
+            ("link", true, false),
+            ("link/state", false, false),
+            ("../home/state/consents", false, false),
+            ("../home/state/new", false, false),
+            (".snapback", false, false),
+            (".snapback/packs", false, false),
+            ("src/new", true, true),
+        ] {
+            assert_eq!((check(value, false), check(value, true)), (inside, around), "{value}");
+        }
+    }
+}

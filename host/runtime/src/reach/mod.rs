@@ -1,0 +1,179 @@
+//! What the settings of a target lead to, at this moment: places, addresses, programs,
+//! variables.
+//!
+//! Grants say what a component asks for and was given; this looks where that leads, so
+//! that consent can be asked for it and a component gets exactly that: the file that was
+//! looked at, the addresses that a name had. Nothing here opens anything for a component.
+//! snapback's own directories are refused, whoever asks.
+
+pub mod address;
+pub mod guarded;
+pub mod place;
+pub mod program;
+
+use crate::grant::Grants;
+use crate::manifest::{Access, Kind};
+use guarded::Guarded;
+use place::Place;
+use program::Program;
+use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use std::ffi::OsString;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What the caller lends to look with: the environment is not read here.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The value of a variable of the environment.
+    pub variables: fn(&str) -> Option<String>,
+    /// Where programs are looked for, in the form of `PATH`.
+    pub programs: OsString,
+    /// snapback's own directories; asked for only when something leads out of the project.
+    pub own: Own,
+}
+
+/// Says where snapback's own directories are.
+pub type Own = Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
+
+impl Default for Surroundings {
+    fn default() -> Self {
+        Self { variables: |_| None, programs: OsString::new(), own: Arc::new(Vec::new) }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings").field("programs", &self.programs).finish_non_exhaustive()
+    }
+}
+
+/// What the settings of one target lead to.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    items: Vec<Item>,
+    root: PathBuf,
+    around: Surroundings,
+}
+
+/// What one setting of a kind that carries authority leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The setting.
+    pub key: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// For places: what is done there.
+    pub access: Access,
+    /// Its value, as it was given.
+    pub value: String,
+    /// What it leads to.
+    pub found: Found,
+}
+
+/// What a value leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A directory or file.
+    Place(Place),
+    /// A host and port: the addresses that the name has now.
+    Address(Vec<SocketAddr>),
+    /// A variable of the environment.
+    Variable,
+    /// A program.
+    Program(Program),
+    /// A volume of a container engine, which its driver finds.
+    Volume,
+}
+
+impl Item {
+    /// Whether it leads out of the project.
+    pub fn is_outside(&self) -> bool {
+        match &self.found {
+            Found::Place(place) => place.leaves.is_some(),
+            _ => true,
+        }
+    }
+
+    /// What it leads to, for people and for the digest of a consent: nothing that is
+    /// another on each machine.
+    pub fn words(&self) -> String {
+        match &self.found {
+            Found::Place(place) => {
+                let what = match self.access {
+                    Access::Read => "reads",
+                    Access::Write => "reads and writes",
+                };
+                let way = place.leaves.map_or(String::new(), |way| format!(", outside the project {way}"));
+                format!("{what} {}{way}", self.value)
+            }
+            Found::Address(all) => format!("connects to {} ({})", self.value, address::classes(all)),
+            Found::Variable => format!("reads the variable {}", self.value),
+            Found::Program(program) => {
+                format!("runs {}, which leaves the sandbox", snapback_core::error::show(&program.path))
+            }
+            Found::Volume => format!("uses the volume {}", self.value),
+        }
+    }
+}
+
+impl Reach {
+    /// Looks where `grants` lead; relative paths start at `root`.
+    ///
+    /// # Errors
+    /// When a value makes no sense, or cannot be looked at.
+    pub fn of(grants: &Grants, root: &Path, around: &Surroundings) -> Result<Self> {
+        let mut items = Vec::new();
+        for (key, kind, access, value) in grants.authority() {
+            let found = match kind {
+                Kind::Dir | Kind::File | Kind::Database => Found::Place(place::look(root, value)?),
+                Kind::Address => Found::Address(address::resolve(key, value)?),
+                Kind::Env => Found::Variable,
+                Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
+                Kind::Volume => Found::Volume,
+                Kind::Text | Kind::Number | Kind::Bool | Kind::Duration | Kind::Size => continue,
+            };
+            items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
+        }
+        let reach = Self { items, root: root.to_owned(), around: around.clone() };
+        let outside = reach.items.iter().filter_map(|item| match &item.found {
+            Found::Place(place) if place.leaves.is_some() => Some((&item.key, place)),
+            _ => None,
+        });
+        for (key, place) in outside {
+            reach.guarded().refuse_inside(key, place)?;
+        }
+        Ok(reach)
+    }
+
+    /// All of it, in the order of the manifest's keys.
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// snapback's own directories, as they are now.
+    pub fn guarded(&self) -> Guarded {
+        Guarded::new(&self.root, &(self.around.own)())
+    }
+
+    /// The place that the setting `key` leads to.
+    ///
+    /// # Errors
+    /// `Denied` when it leads to none.
+    pub fn place(&self, key: &str) -> Result<(&Place, Access)> {
+        let found = self.items.iter().find(|item| item.key == key);
+        match found.map(|item| (&item.found, item.access)) {
+            Some((Found::Place(place), access)) => Ok((place, access)),
+            _ => Err(Error::new(ErrorKind::Denied, format!("the setting `{key}` leads to no place"))),
+        }
+    }
+
+    /// All addresses that may be connected to, with the name that each was given by.
+    pub fn addresses(&self) -> impl Iterator<Item = (&str, &[SocketAddr])> {
+        self.items.iter().filter_map(|item| match &item.found {
+            Found::Address(all) => Some((address::host(&item.value)?, &all[..])),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! What a path leads to, and whether that is inside the project.
+//!
+//! What leads out, by `..`, by an absolute path or through a link, needs the user's
+//! consent. A path beneath the root that does not exist leads nowhere and stays inside: a
+//! restore may have to make it.
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use snapback_core::error::{Error, Kind, Result};
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path, from the root of the file system.
+    pub path: PathBuf,
+    /// Device and inode of what is there; none when there is nothing yet.
+    pub id: Option<(u64, u64)>,
+    /// How it leads out of the project, if it does.
+    pub leaves: Option<Way>,
+}
+
+/// How a path leads out of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By `..`.
+    Parent,
+    /// By an absolute path.
+    Absolute,
+    /// Through a symbolic link.
+    Link,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parent => "by `..`",
+            Self::Absolute => "by an absolute path",
+            Self::Link => "through a link",
+        })
+    }
+}
+
+/// Where `value`, a path that starts at `root` when it is relative, leads.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn look(root: &Path, value: &str) -> Result<Place> {
+    let path = Path::new(value);
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    let mut names = PathBuf::new();
+    for component in relative.components() {
+        match component {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => return outside(root, path, Way::Parent),
+            Component::RootDir | Component::Prefix(_) => return outside(root, path, Way::Absolute),
+        }
+    }
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let inside = |id| Ok(Place { path: root.join(&names), id, leaves: None });
+    let top = match rustix::fs::openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
+        Ok(top) => top,
+        Err(Errno::NOENT) => return inside(None),
+        Err(e) => return Err(Error::io(e, "could not open", root)),
+    };
+    if names.as_os_str().is_empty() {
+        return inside(Some(id(&top, root)?));
+    }
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    match rustix::fs::openat2(&top, &names, flags, Mode::empty(), beneath) {
+        Ok(found) => inside(Some(id(&found, &root.join(&names))?)),
+        Err(Errno::NOENT) => inside(None),
+        Err(Errno::XDEV | Errno::LOOP) => outside(root, path, Way::Link),
+        Err(Errno::NOSYS | Errno::PERM) => match without_links(top, &names)? {
+            Some(id) => inside(id),
+            None => outside(root, path, Way::Link),
+        },
+        Err(e) => Err(Error::io(e, "could not open", root.join(&names))),
+    }
+}
+
+/// Refuses what was opened when it is not what [`look`] found: somebody changed the
+/// path in between.
+///
+/// # Errors
+/// `Changed`.
+pub fn still(place: &Place, opened: (u64, u64), key: &str) -> Result<()> {
+    match place.id {
+        Some(id) if id == opened => Ok(()),
+        None if place.leaves.is_none() => Ok(()),
+        _ => Err(Error::new(
+            Kind::Changed,
+            format!("what the setting `{key}` names changed while it was opened"),
+        )
+        .hint("try again")),
+    }
+}
+
+/// A place outside: what it leads to now, links followed, is what is asked for.
+fn outside(root: &Path, value: &Path, way: Way) -> Result<Place> {
+    let path = root.join(value);
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let plain = |flags| rustix::fs::openat(CWD, &path, flags, Mode::empty());
+    let found = match rustix::fs::openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+        Err(Errno::NOSYS | Errno::PERM) => plain(flags),
+        found => found,
+    };
+    let found = match found {
+        Ok(found) => Some(id(&found, &path)?),
+        // A loop of links leads nowhere, and will still be refused when it is opened.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
+        Err(e) => return Err(Error::io(e, "could not look at", &path)),
+    };
+    Ok(Place { path, id: found, leaves: Some(way) })
+}
+
+/// Device and inode of something open.
+pub(super) fn id(found: impl AsFd, path: &Path) -> Result<(u64, u64)> {
+    let stat = rustix::fs::fstat(found).map_err(|e| Error::io(e, "could not look at", path))?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// For systems that cannot resolve beneath a directory: none when there is any link on
+/// the way.
+fn without_links(top: OwnedFd, names: &Path) -> Result<Option<Option<(u64, u64)>>> {
+    let mut at = top;
+    for name in names {
+        match rustix::fs::statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(Some(None)),
+            Err(e) => return Err(Error::io(e, "could not look at", name)),
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => return Ok(None),
+            Ok(_) => {}
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        at = rustix::fs::openat(&at, name, flags, Mode::empty())
+            .map_err(|e| Error::io(e, "could not open", name))?;
+    }
+    id(&at, names).map(|id| Some(Some(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    fn project(scratch: &Scratch) -> PathBuf {
+        let root = scratch.path().join("project");
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::fs::create_dir(scratch.path().join("other")).unwrap();
+        symlink("../other", root.join("out")).unwrap();
+        symlink("/", root.join("abs")).unwrap();
+        symlink("a/b", root.join("in")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        root
+    }
+
+    #[test]
+    fn what_stays_inside_is_told_from_what_leads_out() {
+        let scratch = Scratch::new();
+        let root = project(&scratch);
+        let absolute = root.join("a").to_str().unwrap().to_owned();
+        for value in [".", "", "a", "./a/b", "a/b/", "in", "missing", "missing/more", &absolute] {
+            assert_eq!(look(&root, value).unwrap().leaves, None, "{value}");
+        }
+        for (value, way) in [
+            ("..", Way::Parent),
+            ("a/../..", Way::Parent),
+            ("a/..", Way::Parent),
+            ("/", Way::Absolute),
+            ("/etc", Way::Absolute),
+            ("out", Way::Link),
+            ("out/x", Way::Link),
+            ("abs/etc", Way::Link),
+            ("loop", Way::Link),
+        ] {
+            assert_eq!(look(&root, value).unwrap().leaves, Some(way), "{value}");
+        }
+        assert_eq!(look(&root.join("gone"), "a").unwrap().id, None);
+        assert_eq!(look(&root, "in").unwrap().id, look(&root, "a/b").unwrap().id);
+    }
+
+    #[test]
+    fn a_place_outside_is_what_it_leads_to_now() {
+        let scratch = Scratch::new();
+        let root = project(&scratch);
+        let other = std::fs::metadata(scratch.path().join("other")).unwrap();
+        for value in ["../other", "out", scratch.path().join("other").to_str().unwrap()] {
+            assert_eq!(look(&root, value).unwrap().id, Some((other.dev(), other.ino())), "{value}");
+        }
+        assert_eq!(look(&root, "../missing").unwrap().id, None);
+        assert_eq!(look(&root, "loop").unwrap().id, None);
+    }
+
+    #[test]
+    fn what_changed_in_between_is_refused() {
+        let place = |id, leaves| Place { path: "/p".into(), id, leaves };
+        still(&place(Some((1, 2)), None), (1, 2), "path").unwrap();
+        still(&place(None, None), (1, 2), "path").unwrap();
+        for place in [place(Some((1, 2)), None), place(Some((1, 2)), Some(Way::Link)), place(None, Some(Way::Link))] {
+            assert_eq!(still(&place, (1, 3), "path").unwrap_err().kind(), Kind::Changed);
+        }
+    }
+
+    #[test]
+    fn without_help_of_the_system_no_link_is_followed() {
+        let scratch = Scratch::new();
+        std::fs::create_dir_all(scratch.path().join("a/b")).unwrap();
+        symlink("a", scratch.path().join("in")).unwrap();
+        let top = || std::fs::File::open(scratch.path()).unwrap().into();
+        let found = without_links(top(), Path::new("a/b")).unwrap();
+        assert_eq!(found, Some(look(scratch.path(), "a/b").unwrap().id));
+        assert_eq!(without_links(top(), Path::new("a/missing/more")).unwrap(), Some(None));
+        assert_eq!(without_links(top(), Path::new("in/b")).unwrap(), None);
+    }
+}

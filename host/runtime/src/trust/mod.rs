@@ -1,0 +1,101 @@
+//! Consent: whether the user agreed to what a target reaches outside the project.
+//!
+//! snapback.toml and snapshots may come from strangers. So whatever leads out of the
+//! project, and every component that did not come inside the program, wants the user's
+//! consent, looked up each time before the component is started. A consent is for one
+//! store, one component, these settings, and what they lead to now; when one of them is
+//! another, it is asked for again. A name, a comment or the order of settings is none of them.
+
+mod question;
+
+pub use question::{Asker, Question};
+
+use snapback_core::disk::Disk;
+use snapback_core::error::{Error, Kind, Result};
+use snapback_core::history::clock::Moment;
+use snapback_core::project::consents::{Consent, Consents};
+use snapback_core::text::Bytes;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the user agreed to.
+#[derive(Debug, Clone, Default)]
+pub struct Trust {
+    consents: Option<Consents>,
+    digests: Vec<String>,
+    components: Vec<String>,
+    refused: Arc<Mutex<Vec<Question>>>,
+}
+
+impl Trust {
+    /// The consents kept in `state`, which need not exist, and those that are given with
+    /// `digests`: of questions, for as long as this lives.
+    pub fn new(state: Option<PathBuf>, digests: Vec<String>) -> Self {
+        Self { consents: state.map(|state| Consents::new(&state)), digests, ..Self::default() }
+    }
+
+    /// Agrees to whatever the component of this digest asks for, for as long as this
+    /// lives: the user named its file.
+    pub fn all_of(mut self, component: String) -> Self {
+        self.components.push(component);
+        self
+    }
+
+    /// Whether the user agreed to what `question` asks for; what reaches nothing needs no
+    /// consent.
+    pub fn agrees(&self, question: &Question) -> bool {
+        question.is_nothing()
+            || self.components.iter().any(|digest| question.is_of(digest))
+            || self.digests.contains(&question.digest())
+            || question
+                .key()
+                .is_some_and(|key| self.consents.as_ref().is_some_and(|consents| consents.has(&key)))
+    }
+
+    /// Refuses what the user did not agree to.
+    ///
+    /// # Errors
+    /// `Denied`, with what to do.
+    pub fn check(&self, question: &Question) -> Result<()> {
+        if self.agrees(question) {
+            return Ok(());
+        }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refused.iter().any(|known| known.target == question.target) {
+            refused.push(question.clone());
+        }
+        let (target, reaches) = (&question.target, question.reaches().join("; "));
+        let why = format!("you have not agreed to what the target `{target}` reaches: {reaches}");
+        let digest = question.digest();
+        Err(Error::new(Kind::Denied, why)
+            .hint(format!("`snapback trust` asks for it; a script says `snapback trust --digest {digest}`")))
+    }
+
+    /// What was refused since this was asked last, to be asked of the user.
+    pub fn take_refused(&self) -> Vec<Question> {
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the user's consent for the project at `root`.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn agree(&self, disk: &Disk, root: &Path, question: &Question, now: Moment) -> Result<()> {
+        let (Some(consents), Some(key)) = (&self.consents, question.key()) else {
+            let why = "a consent cannot be kept: there is no store yet, or nowhere to keep it";
+            return Err(Error::new(Kind::NotFound, why).hint("`snapback snap` makes the store"));
+        };
+        let consent = Consent {
+            store: question.store().unwrap_or_default().to_owned(),
+            root: Bytes::from(root),
+            target: question.target.clone(),
+            backend: question.asker.name.clone(),
+            reaches: question.reaches(),
+            given: now,
+        };
+        consents.put(disk, &key, &consent)
+    }
+}
+
+#[cfg(test)]
+mod tests;
