@@ -50,7 +50,10 @@
 pub mod bindings;
 mod content;
 mod error;
+pub mod fs;
+pub mod net;
 mod options;
+mod wait;
 
 pub use bindings::exports::snapback::plugin::backend::Part;
 pub use bindings::snapback::plugin::store::{Draft, Object};
@@ -62,6 +65,18 @@ pub use options::Options;
 /// Telling the user what is going on.
 pub mod report {
     pub use crate::bindings::snapback::plugin::report::{Task, log, omitted, refused};
+}
+
+/// Variables of the environment that settings of kind env were given.
+pub mod env {
+    use crate::Target;
+    use crate::bindings::wasi::cli::environment::get_environment;
+
+    /// The value of the variable that the setting `key` names; none when it is not set.
+    pub fn var(target: &Target, key: &str) -> Option<String> {
+        let name = target.setting(key)?;
+        get_environment().into_iter().find(|(variable, _)| *variable == name).map(|(_, value)| value)
+    }
 }
 
 /// Directories, captured and restored by the host.

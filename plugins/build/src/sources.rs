@@ -7,6 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
+/// Where plugins are: those for use, and those that tests need.
+const FOLDERS: [&str; 2] = ["plugins", "tests/components"];
+
 /// The repository that the plugins are built in.
 pub struct Workspace {
     root: PathBuf,
@@ -28,29 +31,37 @@ impl Workspace {
         &self.root
     }
 
-    /// The names of its plugins: the folders of `plugins/` that hold a package called
-    /// `snapback-plugin-` and the folder's name.
+    /// The names of its plugins: the folders of `plugins/`, and of those for the tests,
+    /// that hold a package called `snapback-plugin-` and the folder's name.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// When a folder cannot be read.
     pub fn plugins(&self) -> Result<Vec<String>> {
-        let plugins = self.root.join("plugins");
         let mut names = Vec::new();
-        for entry in WalkDir::new(&plugins).min_depth(1).max_depth(1).sort_by_file_name() {
-            let entry =
-                entry.map_err(|e| Failure::new(format!("could not read {}: {e}", plugins.display())))?;
-            let Some(name) = entry.file_name().to_str() else { continue };
-            let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
-            if manifest.contains(&format!("\"{}\"", package(name))) {
-                names.push(name.to_owned());
+        for folder in FOLDERS.iter().map(|folder| self.root.join(folder)).filter(|folder| folder.is_dir()) {
+            for entry in WalkDir::new(&folder).min_depth(1).max_depth(1).sort_by_file_name() {
+                let entry =
+                    entry.map_err(|e| Failure::new(format!("could not read {}: {e}", folder.display())))?;
+                let Some(name) = entry.file_name().to_str() else { continue };
+                let manifest = fs::read_to_string(entry.path().join("Cargo.toml")).unwrap_or_default();
+                if manifest.contains(&format!("\"{}\"", package(name))) {
+                    names.push(name.to_owned());
+                }
             }
         }
         Ok(names)
     }
 
+    /// The folder of plugin `name`, relative to the root.
+    fn folder(&self, name: &str) -> String {
+        let folders = FOLDERS.map(|folder| format!("{folder}/{name}"));
+        let found = folders.iter().find(|folder| self.root.join(folder).is_dir());
+        found.unwrap_or(&folders[0]).clone()
+    }
+
     /// Where the component of `name` is checked in.
     pub fn component(&self, name: &str) -> PathBuf {
-        self.root.join("plugins").join(name).join(format!("{name}.wasm"))
+        self.root.join(self.folder(name)).join(format!("{name}.wasm"))
     }
 
     /// A digest over all that the component of plugin `name` is made from.
@@ -66,7 +77,7 @@ impl Workspace {
                 hasher.update(part);
             }
         };
-        for folder in ["wit".to_owned(), "sdk".to_owned(), format!("plugins/{name}")] {
+        for folder in ["wit".to_owned(), "sdk".to_owned(), self.folder(name)] {
             for path in self.files(&folder)? {
                 let bytes = fs::read(self.root.join(&path)).map_err(|e| unreadable(&path, &e))?;
                 add(&path, &bytes);

@@ -127,7 +127,8 @@ impl Reach {
         let mut items = Vec::new();
         for (key, kind, access, value) in grants.authority() {
             let found = match kind {
-                Kind::Dir | Kind::File | Kind::Database => Found::Place(place::look(root, value)?),
+                Kind::Dir => Found::Place(place::look(root, value)?),
+                Kind::File | Kind::Database => Found::Place(place::look_above(root, key, value)?),
                 Kind::Address => Found::Address(address::resolve(key, value)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),

@@ -16,7 +16,8 @@ use std::path::{Component, Path, PathBuf};
 pub struct Place {
     /// The path, from the root of the file system.
     pub path: PathBuf,
-    /// Device and inode of what is there; none when there is nothing yet.
+    /// Device and inode of the directory, or of the directory that holds the file; none
+    /// when there is nothing yet.
     pub id: Option<(u64, u64)>,
     /// How it leads out of the project, if it does.
     pub leaves: Option<Way>,
@@ -80,6 +81,22 @@ pub fn look(root: &Path, value: &str) -> Result<Place> {
         },
         Err(e) => Err(Error::io(e, "could not open", root.join(&names))),
     }
+}
+
+/// Where `value`, the path of a file that need not be there, leads: by the directory that
+/// holds it. Whatever stands there itself is not followed.
+///
+/// # Errors
+/// `Invalid` when it names no file; when it cannot be looked at.
+pub fn look_above(root: &Path, key: &str, value: &str) -> Result<Place> {
+    let path = Path::new(value);
+    let Some(Component::Normal(name)) = path.components().next_back() else {
+        let why = format!("the setting `{key}` names a file, not `{value}`");
+        return Err(Error::new(Kind::Invalid, why).hint("write the path of a file"));
+    };
+    let above = path.parent().and_then(Path::to_str).unwrap_or_default();
+    let above = look(root, above)?;
+    Ok(Place { path: above.path.join(name), ..above })
 }
 
 /// Refuses what was opened when it is not what [`look`] found: somebody changed the
@@ -193,6 +210,21 @@ mod tests {
         }
         assert_eq!(look(&root, "../missing").unwrap().id, None);
         assert_eq!(look(&root, "loop").unwrap().id, None);
+    }
+
+    #[test]
+    fn a_file_is_known_by_the_directory_that_holds_it() {
+        let scratch = Scratch::new();
+        let root = project(&scratch);
+        let of = |value: &str| look_above(&root, "file", value).unwrap();
+        assert_eq!((of("x.db").leaves, of("a/x.db").id), (None, look(&root, "a").unwrap().id));
+        // A link at its own place is no way out, and never followed.
+        assert_eq!((of("out").leaves, of("out").path), (None, root.join("out")));
+        assert_eq!((of("out/x.db").leaves, of("../other/x.db").leaves), (Some(Way::Link), Some(Way::Parent)));
+        assert_eq!(of("/etc/passwd").leaves, Some(Way::Absolute));
+        for value in ["", ".", "..", "/", "a/.."] {
+            assert_eq!(look_above(&root, "file", value).unwrap_err().kind(), Kind::Invalid, "{value}");
+        }
     }
 
     #[test]

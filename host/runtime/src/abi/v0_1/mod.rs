@@ -25,7 +25,7 @@ pub use bindings::{BackendHost, BackendHostPre};
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
 /// What a component that did not come inside the program may have, once the user agreed.
-pub const OFFERED: &[&str] = &["tree"];
+pub const OFFERED: &[&str] = &["tree", "sqlite"];
 
 /// What every component may import.
 const BASIC: &[&str] = &["types", "store", "report"];

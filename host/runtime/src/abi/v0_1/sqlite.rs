@@ -3,13 +3,15 @@
 use super::bindings::snapback::plugin::sqlite;
 use super::{Object, Target, bulk, stale};
 use crate::component::State;
-use crate::grant::inside;
 use crate::manifest::{Access, Kind};
+use crate::reach::place::{self, Place};
 use crate::sqlite as driver;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use snapback_core::object::{Key, ObjectKind};
-use std::path::Path;
+use snapback_core::disk::Dir;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::component::Resource;
 
@@ -17,6 +19,9 @@ use wasmtime::component::Resource;
 pub struct Database {
     inner: Arc<driver::Database>,
     access: Access,
+    /// The directory outside the project that holds it: named by this handle, it stays
+    /// the one that was agreed to.
+    _above: Option<Dir>,
 }
 
 impl sqlite::Host for State {}
@@ -30,13 +35,16 @@ impl sqlite::HostDatabase for State {
     ) -> Result<Resource<Database>> {
         let (value, access) = self.grants.open(&key, Kind::Database)?;
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
-        let inner = bulk(move || {
-            let database = driver::Database::open(&root, &key, &value, &options)?;
-            // What stands there itself may be a link by now, which is not followed.
-            let above = Path::new(&value).parent().and_then(Path::to_str).unwrap_or_default();
-            inside::resolve(&root, &key, above).map(|_| database)
-        });
-        let database = Database { inner: Arc::new(inner.await?), access };
+        let place = self.reach.place(&key)?.0.clone();
+        let (inner, above) = bulk(move || match place.leaves {
+            None => Ok((driver::Database::open(&root, &key, &value, &options)?, None)),
+            Some(_) => {
+                let (above, path, name) = outside(&key, &place)?;
+                Ok((driver::Database::open(&path, &key, &name, &options)?, Some(above)))
+            }
+        })
+        .await?;
+        let database = Database { inner: Arc::new(inner), access, _above: above };
         self.table.push(database).map_err(stale)
     }
 
@@ -71,6 +79,18 @@ impl sqlite::HostDatabase for State {
         self.table.delete(database)?;
         Ok(())
     }
+}
+
+/// The directory outside the project that the user agreed to, a path that leads to no
+/// other for as long as it is open, and the name in it.
+fn outside(key: &str, place: &Place) -> Result<(Dir, PathBuf, String)> {
+    let (above, name) = (place.path.parent().unwrap_or(Path::new("/")), place.path.file_name());
+    // Links on the way were agreed to with what they lead to: `.` has them followed.
+    let dir = Dir::open(&above.join("."))?;
+    let stat = dir.stat_self()?;
+    place::still(place, (stat.st_dev, stat.st_ino), key)?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}/.", dir.as_fd().as_raw_fd()));
+    Ok((dir, path, name.unwrap_or_default().to_string_lossy().into_owned()))
 }
 
 impl State {

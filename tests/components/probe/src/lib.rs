@@ -1,0 +1,149 @@
+//! A backend that tries what its target tells it to, and stores what came of it: how the
+//! tests look at the border from inside. Without being told it keeps the file `state` of
+//! the directory `room`, like a backend that means well.
+
+use snapback_sdk::bindings::wasi::cli::environment::{get_arguments, get_environment};
+use snapback_sdk::bindings::wasi::clocks::monotonic_clock;
+use snapback_sdk::bindings::wasi::filesystem::preopens::get_directories;
+use snapback_sdk::bindings::wasi::sockets::instance_network::instance_network;
+use snapback_sdk::bindings::wasi::sockets::ip_name_lookup::resolve_addresses;
+use snapback_sdk::bindings::wasi::sockets::network::{
+    IpAddressFamily, IpSocketAddress, Ipv4SocketAddress,
+};
+use snapback_sdk::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
+use snapback_sdk::bindings::wasi::sockets::udp_create_socket::create_udp_socket;
+use snapback_sdk::fs::Dir;
+use snapback_sdk::net::TcpStream;
+use snapback_sdk::tree::Directory;
+use snapback_sdk::{Backend, Error, ErrorKind, Part, Reader, Result, Target, Writer, env, report, take_part};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+struct Probe;
+
+impl Backend for Probe {
+    const MANIFEST: &'static str = include_str!("../manifest.toml");
+
+    fn snapshot(target: &Target, _previous: Vec<Part>) -> Result<Vec<Part>> {
+        let mut writer = Writer::new()?;
+        for told in target.setting("do").iter().flat_map(|told| told.lines()) {
+            let (verb, rest) = told.split_once(' ').unwrap_or((told, ""));
+            let came = attempt(target, verb, rest).unwrap_or_else(|e| format!("{:?}: {}", e.kind, e.message));
+            writeln!(writer, "{told}: {came}")?;
+            report::log("info", &format!("{told}: {came}"));
+        }
+        if target.setting("do").is_none_or(|told| told.is_empty()) {
+            match Dir::open("room").and_then(|room| room.read("state")) {
+                Ok(state) => writer.write_all(&state)?,
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(vec![Part { name: "state".into(), content: writer.finish()? }])
+    }
+
+    fn restore(_target: &Target, parts: Vec<Part>, _current: Vec<Part>) -> Result<()> {
+        let content = take_part(parts, "state")?;
+        let room = Dir::open("room")?;
+        room.write("state~", &mut Reader::new(&content)?)?;
+        room.rename("state~", "state")
+    }
+}
+
+fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
+    let local = |port: &str| {
+        let port = port.parse().unwrap_or(0);
+        IpSocketAddress::Ipv4(Ipv4SocketAddress { port, address: (127, 0, 0, 1) })
+    };
+    let socket = || create_tcp_socket(IpAddressFamily::Ipv4).map_err(code);
+    match verb {
+        "look" => {
+            let rooms: Vec<_> = get_directories().into_iter().map(|(_, name)| name).collect();
+            let names: Vec<_> = get_environment().into_iter().map(|(name, _)| name).collect();
+            Ok(format!("dirs [{}] env [{}] args {}", rooms.join(" "), names.join(" "), get_arguments().len()))
+        }
+        "env" => Ok(format!("{:?}", env::var(target, rest))),
+        "entries" => {
+            let (key, path) = rest.split_once(' ').unwrap_or((rest, ""));
+            let mut names: Vec<_> = Dir::open(key)?.entries(path)?.into_iter().map(|(name, _)| name).collect();
+            names.sort();
+            Ok(names.join(" "))
+        }
+        "read" => {
+            let (key, path) = rest.split_once(' ').unwrap_or((rest, ""));
+            Ok(String::from_utf8_lossy(&Dir::open(key)?.read(path)?).trim().to_owned())
+        }
+        "write" => {
+            let (key, path) = rest.split_once(' ').unwrap_or((rest, ""));
+            Dir::open(key)?.write(path, &mut &b"written\n"[..])?;
+            Ok("done".into())
+        }
+        "exchange" => {
+            let mut stream = TcpStream::connect(target, rest)?;
+            stream.set_timeout(Some(Duration::from_secs(5)));
+            stream.write_all(b"hello\n")?;
+            stream.shutdown()?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer.trim().to_owned())
+        }
+        "splice" => {
+            let stream = TcpStream::connect(target, rest)?;
+            stream.shutdown()?;
+            let writer = Writer::new()?;
+            let mut total = 0;
+            while let Ok(len) = writer.stream().blocking_splice(stream.input(), 1 << 20) {
+                total += len;
+            }
+            writer.finish()?;
+            Ok(format!("{total} bytes"))
+        }
+        "connect" => {
+            let socket = socket()?;
+            socket.start_connect(&instance_network(), local(rest)).map_err(code)?;
+            loop {
+                match socket.finish_connect() {
+                    Ok(_) => return Ok("connected".into()),
+                    Err(error) if error.name() == "would-block" => socket.subscribe().block(),
+                    Err(error) => return Err(code(error)),
+                }
+            }
+        }
+        "listen" => {
+            let socket = socket()?;
+            socket.start_bind(&instance_network(), local(rest)).map_err(code)?;
+            socket.finish_bind().map_err(code)?;
+            socket.start_listen().map_err(code)?;
+            Ok("listening".into())
+        }
+        "udp" => {
+            let socket = create_udp_socket(IpAddressFamily::Ipv4).map_err(code)?;
+            socket.start_bind(&instance_network(), local("0")).map_err(code)?;
+            Ok("bound".into())
+        }
+        "lookup" => {
+            let names = resolve_addresses(&instance_network(), rest).map_err(code)?;
+            let mut count = 0;
+            while names.resolve_next_address().map_err(code)?.is_some() {
+                count += 1;
+            }
+            Ok(format!("{count} addresses"))
+        }
+        "tree" => {
+            Directory::open(target, rest, &[])?;
+            Ok("opened".into())
+        }
+        "sleep" => {
+            monotonic_clock::subscribe_duration(rest.parse::<u64>().unwrap_or(1) * 1_000_000).block();
+            Ok("slept".into())
+        }
+        "fail" => Err(Error::new(ErrorKind::Busy, rest)),
+        _ => Err(Error::invalid(format!("it cannot do `{verb}`"))),
+    }
+}
+
+fn code(code: snapback_sdk::bindings::wasi::sockets::network::ErrorCode) -> Error {
+    Error::new(ErrorKind::Other, code.name())
+}
+
+snapback_sdk::export!(Probe);
