@@ -8,8 +8,8 @@ use crate::bindings::wasi::filesystem::preopens::get_directories;
 use crate::bindings::wasi::filesystem::types::{
     Descriptor, DescriptorFlags, DescriptorType, ErrorCode, OpenFlags, PathFlags,
 };
-use crate::{Reader, Result};
 use crate::{Error, ErrorKind};
+use crate::{Reader, Result};
 use std::io::{self, Read};
 
 /// Bytes written at once.
@@ -152,7 +152,9 @@ fn failed(code: ErrorCode, path: &str) -> Error {
         ErrorCode::Access | ErrorCode::NotPermitted | ErrorCode::ReadOnly => {
             (ErrorKind::Denied, "it is not allowed".to_owned())
         }
-        ErrorCode::InsufficientSpace | ErrorCode::Quota => (ErrorKind::NoSpace, "the disk is full".to_owned()),
+        ErrorCode::InsufficientSpace | ErrorCode::Quota => {
+            (ErrorKind::NoSpace, "the disk is full".to_owned())
+        }
         other => (ErrorKind::Other, other.message().to_owned()),
     };
     Error::new(kind, format!("{path}: {why}"))

@@ -127,7 +127,9 @@ fn explain(code: ErrorCode, value: &str) -> Error {
         ErrorCode::Timeout | ErrorCode::RemoteUnreachable => {
             (ErrorKind::NotFound, "it does not answer", "is the server running, and can it be reached?")
         }
-        other => return Error::new(ErrorKind::Other, format!("could not connect to {value}: {}", other.message())),
+        other => {
+            return Error::new(ErrorKind::Other, format!("could not connect to {value}: {}", other.message()));
+        }
     };
     Error::new(kind, format!("could not connect to {value}: {why}")).with_hint(hint)
 }

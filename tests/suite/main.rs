@@ -19,6 +19,7 @@ mod moving;
 mod never_destroy;
 mod not_covered;
 mod outlives;
+mod plugins;
 mod retention;
 mod sharing;
 mod sqlite;

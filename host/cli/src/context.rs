@@ -158,7 +158,11 @@ impl Context {
             cache: Some(places.cache.join("components")),
             folders,
             trust: Trust::new(Some(places.state.clone()), places.trusted.clone()),
-            around: Surroundings { variables: places::variable, programs: places.path.clone(), own: Arc::new(own) },
+            around: Surroundings {
+                variables: places::variable,
+                programs: places.path.clone(),
+                own: Arc::new(own),
+            },
         }
     }
 

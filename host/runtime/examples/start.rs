@@ -40,8 +40,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
 
     let begin = Instant::now();
-    let registry =
-        Registry::new(Setup { cache: Some(dir.join("components")), folders: vec![dir.join("plugins")], ..Setup::default() });
+    let registry = Registry::new(Setup {
+        cache: Some(dir.join("components")),
+        folders: vec![dir.join("plugins")],
+        ..Setup::default()
+    });
     registry.manifest("tree")?;
     let known = begin.elapsed();
     let tree = registry.get("tree")?;

@@ -44,7 +44,11 @@ impl World {
         let root = top.join("project");
         fs::create_dir_all(&root).unwrap();
         let store = Store::create(&top.join("store"), Disk::default().with_sync(false)).unwrap();
-        let setup = Setup { cache: Some(top.join("components")), folders: vec![top.join("plugins")], ..Setup::default() };
+        let setup = Setup {
+            cache: Some(top.join("components")),
+            folders: vec![top.join("plugins")],
+            ..Setup::default()
+        };
         let tree = Registry::new(setup).get("tree").unwrap();
         Self { root: root.canonicalize().unwrap(), top, store, tree, refused: Arc::default() }
     }

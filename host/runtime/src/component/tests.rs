@@ -280,7 +280,8 @@ fn what_exports_something_else_is_no_backend() {
     let empty = crate::artifact::Cache::new(None).load(&engine, "empty", b"\0asm\x0d\0\x01\0").unwrap().0;
     assert!(describe(&engine, "empty", &empty).unwrap_err().message().contains("it has no manifest"));
     let manifest = Manifest::parse(MANIFEST).unwrap();
-    let error = ComponentBackend::link(&engine, &empty, manifest, &[], Limits::default(), own()).err().unwrap();
+    let error =
+        ComponentBackend::link(&engine, &empty, manifest, &[], Limits::default(), own()).err().unwrap();
     assert_eq!(error.kind(), Kind::Incompatible);
     assert!(error.message().contains("is not a backend for this program"), "{error}");
 }

@@ -232,7 +232,9 @@ mod tests {
         let place = |id, leaves| Place { path: "/p".into(), id, leaves };
         still(&place(Some((1, 2)), None), (1, 2), "path").unwrap();
         still(&place(None, None), (1, 2), "path").unwrap();
-        for place in [place(Some((1, 2)), None), place(Some((1, 2)), Some(Way::Link)), place(None, Some(Way::Link))] {
+        for place in
+            [place(Some((1, 2)), None), place(Some((1, 2)), Some(Way::Link)), place(None, Some(Way::Link))]
+        {
             assert_eq!(still(&place, (1, 3), "path").unwrap_err().kind(), Kind::Changed);
         }
     }

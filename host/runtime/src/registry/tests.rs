@@ -7,7 +7,11 @@ use std::fs;
 fn registry(scratch: &Scratch) -> Registry {
     let folder = scratch.path().join("plugins");
     fs::create_dir_all(&folder).unwrap();
-    Registry::new(Setup { cache: Some(scratch.path().join("cache")), folders: vec![folder], ..Setup::default() })
+    Registry::new(Setup {
+        cache: Some(scratch.path().join("cache")),
+        folders: vec![folder],
+        ..Setup::default()
+    })
 }
 
 #[test]

@@ -64,15 +64,15 @@ impl Question {
     pub fn reaches(&self) -> Vec<String> {
         let own = self.asker.digest.is_none();
         let items = self.items.iter().filter(|item| !own || item.is_outside());
-        let mut lines: Vec<String> =
-            items.map(|item| format!("{}: {}", item.key, item.words())).collect();
+        let mut lines: Vec<String> = items.map(|item| format!("{}: {}", item.key, item.words())).collect();
         if let Some(digest) = &self.asker.digest {
             let Asker { name, version, origin, interfaces, .. } = &self.asker;
             let asks = match interfaces.is_empty() {
                 true => String::new(),
                 false => format!(", asking for {}", interfaces.join(", ")),
             };
-            lines.insert(0, format!("the component {name} {version} from {origin} ({}{asks})", &digest[..12]));
+            lines
+                .insert(0, format!("the component {name} {version} from {origin} ({}{asks})", &digest[..12]));
         }
         lines
     }

@@ -120,7 +120,10 @@ fn a_consent_is_for_one_project_component_settings_and_what_they_lead_to() {
         ("another project", world.question("s2", Some("a"), &settings)),
         ("another component", world.question("s", Some("b"), &settings)),
         ("a setting that reaches nothing", world.question("s", Some("a"), &[settings[0], settings[1]])),
-        ("another port", world.question("s", Some("a"), &[settings[0], ("address", "127.0.0.1:5433"), settings[2]])),
+        (
+            "another port",
+            world.question("s", Some("a"), &[settings[0], ("address", "127.0.0.1:5433"), settings[2]]),
+        ),
         ("more", world.question("s", Some("a"), &[("place", ".."), settings[1], settings[2]])),
         (
             "writing where it was reading",

@@ -7,9 +7,7 @@ use snapback_sdk::bindings::wasi::clocks::monotonic_clock;
 use snapback_sdk::bindings::wasi::filesystem::preopens::get_directories;
 use snapback_sdk::bindings::wasi::sockets::instance_network::instance_network;
 use snapback_sdk::bindings::wasi::sockets::ip_name_lookup::resolve_addresses;
-use snapback_sdk::bindings::wasi::sockets::network::{
-    IpAddressFamily, IpSocketAddress, Ipv4SocketAddress,
-};
+use snapback_sdk::bindings::wasi::sockets::network::{IpAddressFamily, IpSocketAddress, Ipv4SocketAddress};
 use snapback_sdk::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
 use snapback_sdk::bindings::wasi::sockets::udp_create_socket::create_udp_socket;
 use snapback_sdk::fs::Dir;
@@ -65,7 +63,8 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
         "env" => Ok(format!("{:?}", env::var(target, rest))),
         "entries" => {
             let (key, path) = rest.split_once(' ').unwrap_or((rest, ""));
-            let mut names: Vec<_> = Dir::open(key)?.entries(path)?.into_iter().map(|(name, _)| name).collect();
+            let mut names: Vec<_> =
+                Dir::open(key)?.entries(path)?.into_iter().map(|(name, _)| name).collect();
             names.sort();
             Ok(names.join(" "))
         }

@@ -18,7 +18,8 @@ pub fn run(context: &mut Context) -> Result<Code> {
     let consents = Consents::new(&env.state).all();
     if context.global.json {
         let stores = stores.iter().map(|(history, _)| HistoryItem::from(*history)).collect();
-        let consents = consents.iter().map(|(key, consent)| ConsentItem::new(key, consent.as_ref())).collect();
+        let consents =
+            consents.iter().map(|(key, consent)| ConsentItem::new(key, consent.as_ref())).collect();
         json::write(&mut context.out, &Trusted { stores, consents })?;
         return Ok(Code::DONE);
     }

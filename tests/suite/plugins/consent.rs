@@ -1,0 +1,180 @@
+//! Nothing is reached before the user agreed to it, and a consent is for exactly that.
+
+use super::{agree, digest, folder, install, probe, target};
+use crate::{each_user, sandbox};
+use snapback_tests::{Sandbox, have};
+use std::fs;
+
+const ROOM: &str = "room = \"../room\"";
+
+fn with_probe() -> Sandbox {
+    let s = sandbox();
+    install(&s);
+    s.write("f", "0\n");
+    s.write("snapback.toml", target(ROOM));
+    s
+}
+
+#[test]
+fn a_third_party_backend_is_asked_for_and_then_undone_like_the_rest() {
+    each_user(|s| {
+        install(s);
+        s.write("f", "0\n");
+        s.write("snapback.toml", target(ROOM));
+        let refused = s.snapback(["run", "--", "sh", "-c", "touch started"]);
+        refused.fails(125, &["you have not agreed", "`probe`", "reads and writes ../room"]);
+        assert!(!s.has("started"));
+        s.ok(["trust", "--digest", &digest(&refused.err())]).says("may do that from now on");
+        s.run("echo 1 > f; echo two > ../room/state");
+        s.ok(["undo"]);
+        assert_eq!((s.read("f"), s.read("../room/state")), ("0\n".into(), "one\n".into()));
+        s.ok(["redo"]);
+        assert_eq!((s.read("f"), s.read("../room/state")), ("1\n".into(), "two\n".into()));
+    });
+}
+
+#[test]
+fn skipped_it_is_not_asked_for() {
+    let s = with_probe();
+    s.ok(["run", "--skip", "probe", "--", "true"]);
+    s.ok(["run", "--only", "tree", "--", "true"]);
+}
+
+#[test]
+fn yes_is_no_consent() {
+    let s = with_probe();
+    s.snapback(["--yes", "run", "--", "true"]).fails(125, &["you have not agreed"]);
+    s.snapback(["--yes", "trust"]).fails(1, &["nobody can be asked"]).says("reads and writes ../room");
+}
+
+#[test]
+fn what_is_another_thing_is_asked_for_again() {
+    let s = with_probe();
+    agree(&s);
+    s.ok(["snap"]);
+    let changed = |toml: &str, asks: bool| {
+        s.write("snapback.toml", toml);
+        let code = s.snapback(["snap"]).code();
+        assert_eq!(code, i32::from(asks), "{toml}");
+    };
+    // A comment, another name, another order.
+    changed(&format!("# why\n{}name = \"mine\"\n", target(ROOM)), false);
+    changed(&target(&format!("{ROOM}\nsecret = \"TOKEN\"")), true);
+    changed(&target(&format!("{ROOM}\nplace = \"src\"")), true);
+    changed(&target("room = \"../room2\""), true);
+    changed(&target(ROOM), false);
+
+    // Another component: one byte more is enough.
+    let file = folder(&s).join("probe.wasm");
+    let mut bytes = probe();
+    bytes.extend_from_slice(b"\0\x02\x01x");
+    fs::write(&file, bytes).unwrap();
+    changed(&target(ROOM), true);
+    fs::write(&file, probe()).unwrap();
+    changed(&target(ROOM), false);
+
+    // Another directory behind the same words.
+    s.sh("mv ../room ../old; mkdir ../secret; ln -s secret ../room");
+    changed(&target(ROOM), true);
+    s.sh("rm ../room; mv ../old ../room");
+    changed(&target(ROOM), false);
+}
+
+#[test]
+fn a_consent_is_the_projects_own_and_moves_with_it() {
+    let s = with_probe();
+    agree(&s);
+    s.ok(["snap"]);
+    let at = |dir: &str, words: &[&str]| {
+        let dir = s.home().join(dir);
+        s.finish(s.program().current_dir(s.home()).arg("-C").arg(dir).args(words))
+    };
+    s.sh("cp -a . ../copy; mkdir ../another; cp snapback.toml ../another/");
+    at("copy", &["snap"]).fails(1, &["you have not agreed"]);
+    at("another", &["snap"]).fails(1, &["you have not agreed"]);
+    s.sh("mv ../project ../moved");
+    at("moved", &["snap"]).exits(0);
+}
+
+#[test]
+fn a_script_agrees_by_digest_for_good_or_for_once() {
+    let s = with_probe();
+    let digest = digest(&s.snapback(["snap"]).err());
+    let once = |digest: &str| s.finish(s.program().env("SNAPBACK_TRUST", digest).arg("snap")).code();
+    assert_eq!(once(&format!("{}0", &digest[..31])), if digest.ends_with('0') { 0 } else { 1 });
+    assert_eq!(once(&format!("0123,{digest}")), 0);
+    s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+    s.snapback(["trust", "--digest", "0123"]).fails(1, &["nothing with the digest"]).says(&digest);
+    s.ok(["trust", "--digest", &digest]);
+    s.ok(["snap"]);
+    s.ok(["trust"]).says("no target reaches more");
+
+    let list = s.ok(["trust", "--list", "--json"]).json();
+    assert_eq!(list["consents"][0]["target"], "probe");
+    assert_eq!(list["consents"][0]["root"], s.project().to_str().unwrap());
+    s.ok(["trust", "--list"]).prints("reads and writes ../room");
+    s.ok(["trust", "--revoke"]).says("1 consent taken back");
+    s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+}
+
+#[test]
+fn a_run_cannot_agree_to_anything() {
+    let s = with_probe();
+    agree(&s);
+    let inside = s.snapback(["run", "--", "sh", "-c", "\"$SNAPBACK\" trust --revoke; \"$SNAPBACK\" trust"]);
+    inside.exits(1).says("refused inside a run");
+    s.ok(["snap"]);
+}
+
+#[test]
+fn what_was_stored_is_asked_for_again_when_it_is_no_longer_agreed_to() {
+    let s = with_probe();
+    agree(&s);
+    s.run("echo two > ../room/state");
+    s.ok(["trust", "--revoke"]);
+    // Whatever snapback.toml says by now: the settings are those of the snapshot.
+    s.sh("rm snapback.toml");
+    let refused = s.snapback(["undo"]);
+    refused.fails(1, &["you have not agreed"]);
+    assert_eq!(s.read("../room/state"), "two\n");
+    s.ok(["trust", "--digest", &digest(&refused.err())]);
+    s.ok(["undo"]);
+    assert_eq!(s.read("../room/state"), "one\n");
+}
+
+#[test]
+fn on_a_terminal_it_asks() {
+    if !have("python3") {
+        return;
+    }
+    let s = with_probe();
+    let script = r#"
+import os, pty, sys
+def run(answer, *words):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(os.environ["SNAPBACK"], ["snapback", *words])
+    said, answered = b"", False
+    while True:
+        try:
+            piece = os.read(fd, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        said += piece
+        if b"[y/N]" in said and not answered:
+            answered = True
+            os.write(fd, answer)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
+code, said = run(b"n\n", "run", "--", "touch", "no")
+assert code == 125 and "was not agreed to" in said, (code, said)
+assert "reads and writes ../room" in said and "digest" in said, said
+code, said = run(b"y\n", "run", "--", "touch", "yes")
+assert code == 0, (code, said)
+code, said = run(b"y\n", "run", "--", "touch", "yes")
+assert code == 0 and "[y/N]" not in said, (code, said)
+"#;
+    s.finish(s.command("python3").args(["-c", script])).exits(0);
+    assert!(s.has("yes") && !s.has("no"));
+}

@@ -1,0 +1,101 @@
+//! What a cloned repository can ask for by its snapback.toml, and does not get.
+
+use super::{agree, digest, install, probe, target};
+use crate::{each_user, sandbox};
+use std::fs;
+
+#[test]
+fn what_leads_out_of_the_project_is_asked_for_whichever_backend_it_is() {
+    each_user(|s| {
+        s.sh("mkdir -p ../other/d && echo secret > ../other/d/f && ln -s ../other link");
+        for (setting, way) in [
+            ("path = \"../other\"".to_owned(), "outside the project by `..`"),
+            (format!("path = \"{}/other\"", s.dir().display()), "outside the project by an absolute path"),
+            ("path = \"link/d\"".to_owned(), "outside the project through a link"),
+            ("path = \"/\"".to_owned(), "outside the project by an absolute path"),
+        ] {
+            s.write("snapback.toml", format!("[[target]]\nname = \"x\"\nbackend = \"tree\"\n{setting}\n"));
+            s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed", "`x`", way]);
+            let db = setting.replace("other\"", "other/a.db\"").replace("link/d\"", "link/d/a.db\"");
+            let db = db.replace("\"/\"", "\"/a.db\"");
+            s.write("snapback.toml", format!("[[target]]\nname = \"x\"\nbackend = \"sqlite\"\n{db}\n"));
+            s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed", "`x`", way]);
+        }
+        assert!(!s.has("started"));
+    });
+}
+
+#[test]
+fn a_directory_outside_is_undone_once_it_is_agreed_to() {
+    each_user(|s| {
+        s.sh("mkdir -p ../other/d && echo one > ../other/d/f");
+        s.write("snapback.toml", "[[target]]\nname = \"x\"\nbackend = \"tree\"\npath = \"../other\"\n");
+        agree(s);
+        s.run("rm -r ../other/d; echo new > ../other/g");
+        s.ok(["undo"]);
+        assert_eq!(s.sh("find ../other -type f | sort; cat ../other/d/f"), "../other/d/f\none\n");
+    });
+}
+
+#[test]
+fn a_component_in_the_repository_is_a_stranger_too() {
+    let s = sandbox();
+    s.sh("mkdir -p tools ../room && echo one > ../room/state");
+    fs::write(s.project().join("tools/probe.wasm"), probe()).unwrap();
+    let toml = format!("[plugins]\ndir = \"tools\"\n{}", target("room = \"../room\""));
+    s.write("snapback.toml", &toml);
+    s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed", "tools/probe.wasm"]);
+    // Even when it asks for nothing.
+    s.write("snapback.toml", "[plugins]\ndir = \"tools\"\n[[target]]\nbackend = \"probe\"\n");
+    s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed"]);
+    assert!(!s.has("started"));
+    // Looking at it runs none of it but what it says about itself.
+    s.ok(["backends"]).prints("probe");
+}
+
+#[test]
+fn snapbacks_own_files_are_reached_by_no_grant() {
+    each_user(|s| {
+        install(s);
+        s.ok(["snap"]);
+        for own in [
+            ".",
+            ".snapback",
+            "..",
+            "../../state",
+            "../../state/snapback",
+            "../../data/snapback/plugins",
+            "../../config",
+        ] {
+            s.sh("mkdir -p ../../config/snapback");
+            s.write("snapback.toml", target(&format!("room = \"{own}\"")));
+            let said = s.snapback(["snap"]);
+            let said = match said.err().contains("--digest") {
+                // It is agreed to, and still not given.
+                true => {
+                    s.ok(["trust", "--digest", &digest(&said.err())]);
+                    s.snapback(["snap"])
+                }
+                false => said,
+            };
+            said.fails(1, &["reaches snapback's own files"]);
+        }
+    });
+}
+
+#[test]
+fn a_store_that_came_along_grants_nothing() {
+    let (from, to) = (sandbox(), sandbox());
+    install(&from);
+    from.write("snapback.toml", target("room = \"../room\""));
+    agree(&from);
+    from.run("echo two > ../room/state");
+    from.sh("tar cf ../all.tar .");
+    install(&to);
+    fs::copy(from.home().join("all.tar"), to.home().join("all.tar")).unwrap();
+    to.sh("tar xf ../all.tar; echo mine > ../room/state");
+    to.snapback(["undo"]).fails(1, &["is foreign"]);
+    to.ok(["trust", "--store", "--yes"]);
+    to.snapback(["undo"]).fails(1, &["you have not agreed"]);
+    assert_eq!(to.read("../room/state"), "mine\n");
+}
