@@ -128,7 +128,10 @@ fn explain(code: ErrorCode, value: &str) -> Error {
             (ErrorKind::NotFound, "it does not answer", "is the server running, and can it be reached?")
         }
         other => {
-            return Error::new(ErrorKind::Other, format!("could not connect to {value}: {}", other.message()));
+            return Error::new(
+                ErrorKind::Other,
+                format!("could not connect to {value}: {}", other.message()),
+            );
         }
     };
     Error::new(kind, format!("could not connect to {value}: {why}")).with_hint(hint)

@@ -73,12 +73,11 @@ impl Consents {
             .map(|name| {
                 let dir = Dir::open(&self.dir).ok();
                 let text = dir.and_then(|dir| dir.read(name.as_bytes(), 1 << 20).ok());
-                let consent = text.and_then(|text| serde_json::from_slice(&text).ok());
+                let consent: Option<Consent> = text.and_then(|text| serde_json::from_slice(&text).ok());
                 (name, consent)
             })
             .collect();
-        let place = |consent: &Option<Consent>| consent.as_ref().map(|c| (c.root.clone(), c.target.clone()));
-        all.sort_by(|(_, a), (_, b)| place(a).cmp(&place(b)));
+        all.sort_by_key(|(_, consent)| consent.as_ref().map(|c| (c.root.clone(), c.target.clone())));
         all
     }
 
@@ -101,11 +100,11 @@ fn is_key(key: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scratch;
+    use crate::testing::TempDir;
 
     #[test]
     fn what_was_agreed_to_is_kept_until_it_is_taken_back() {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let (consents, disk) = (Consents::new(&scratch.path().join("state")), Disk::default());
         let (key, other) = ("0123456789abcdef", "0123456789abcdee");
         let consent = Consent {
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_link_is_no_consent() {
-        let scratch = Scratch::new();
+        let scratch = TempDir::new();
         let dir = scratch.path().join("consents");
         fs::create_dir(&dir).unwrap();
         fs::write(scratch.path().join("file"), "").unwrap();
