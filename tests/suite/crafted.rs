@@ -207,7 +207,7 @@ fn a_target_that_points_out_of_the_project_reaches_nothing() {
         let id = newest(&s);
         reseal(&s, &id, |data| data["targets"][0]["target"]["settings"] = json!({"path": value}));
         for words in [&["undo"][..], &["restore", "@0"], &["restore", "@0", "--path", "f"], &["diff", "@0"]] {
-            s.snapback(words).exits(1).says("leads out of the project").says("hint: ");
+            s.snapback(words).exits(1).says("outside the project").says("you have not agreed").says("hint: ");
         }
         s.ok(["list"]);
         s.ok(["show", "@0"]);
