@@ -133,6 +133,7 @@ fn call(temp: &Path, store: &Arc<Store>) -> Call {
         elsewhere: Arc::default(),
         hold: None,
         partial: false,
+        plans: Arc::default(),
         huge: None,
         survey: None,
         report: Arc::new(Silent),

@@ -123,6 +123,7 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
         elsewhere: Arc::default(),
         hold: None,
         partial: false,
+        plans: Arc::default(),
         huge: None,
         survey: None,
         report: Arc::new(Silent),

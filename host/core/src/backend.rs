@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use crate::report::Report;
 use crate::store::{Store, Writer};
-use crate::tree::Surveys;
+use crate::tree::{Plans, Surveys};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -82,6 +82,8 @@ pub struct Call {
     pub hold: Option<Arc<Hold>>,
     /// A restore leaves out what it cannot do; without this, it does nothing then.
     pub partial: bool,
+    /// Plans that were made before, which a restore carries out.
+    pub plans: Arc<Plans>,
     /// A capture of more than this is refused with `TooLarge`, before anything is read.
     pub huge: Option<Huge>,
     /// Directories are only surveyed instead of captured, and what was found is put here.

@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         elsewhere: Arc::default(),
         hold: None,
         partial: false,
+        plans: Arc::default(),
         huge: None,
         survey: None,
         report: Arc::new(Silent),

@@ -214,6 +214,7 @@ pub fn statcaches() -> Vec<Vec<u8>> {
             rdev: (1, 3),
             allocated: 4096,
             mount: 1,
+            attributes: rustix::fs::StatxAttributes::empty(),
         };
         builder.add(&Remembered { entry, time, stat: &stat, racy: entry.name == b"a" });
     }

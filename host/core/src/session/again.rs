@@ -3,7 +3,7 @@
 
 use super::Session;
 use super::capture::Job;
-use super::execute::NotRestored;
+use super::execute::{NotRestored, Ready};
 use super::take::Selection;
 use crate::backend::Hold;
 use crate::error::{Error, Kind, Result};
@@ -11,6 +11,7 @@ use crate::history::Id;
 use crate::history::journal::Journal;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::Record;
+use crate::tree::Plans;
 use std::sync::Arc;
 
 /// How often a target is captured again: one that can be held, once is enough for.
@@ -24,6 +25,8 @@ pub(super) struct Going<'a> {
     /// Whether `saved` was committed for this restore alone.
     pub own: bool,
     pub partial: bool,
+    /// How directories are put back, as far as that was planned.
+    pub plans: Arc<Plans>,
 }
 
 impl Session {
@@ -31,7 +34,8 @@ impl Session {
     /// is captured once more: what is saved is that capture then, also in the journal.
     pub(super) fn restore_or_again(&self, going: &mut Going<'_>, name: &str) -> Result<Vec<NotRestored>> {
         let restore = |going: &Going<'_>, hold: Option<&Arc<Hold>>| {
-            self.restore_target(going.journal, name, (going.to, going.saved), going.partial, hold)
+            let ready = Ready { hold: hold.cloned(), plans: going.plans.clone() };
+            self.restore_target(going.journal, name, (going.to, going.saved), going.partial, ready)
         };
         let mut done = restore(going, None);
         for _ in 0..TRIES {

@@ -16,6 +16,7 @@ use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
 use crate::history::timeline::{Record, Timeline};
 use crate::text::Bytes;
+use crate::tree::Plans;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -36,6 +37,15 @@ pub(super) fn distinct(items: Vec<NotRestored>) -> Vec<NotRestored> {
     let mut known = HashSet::new();
     let is_new = |item: &NotRestored| known.insert((item.target.clone(), item.path.clone()));
     items.into_iter().filter(is_new).collect()
+}
+
+/// What a restore goes on with.
+#[derive(Default)]
+pub(super) struct Ready {
+    /// What the last capture of the target locked.
+    pub hold: Option<Arc<Hold>>,
+    /// How directories are put back, as far as that was planned.
+    pub plans: Arc<Plans>,
 }
 
 /// What was done.
@@ -88,7 +98,14 @@ impl Session {
             };
             journal.begin(&env.disk, &self.dir)?;
             let (to, saved) = (&plan.to, &mut saved);
-            not_restored.extend(self.put_back(Going { journal: &mut journal, to, saved, own, partial })?);
+            not_restored.extend(self.put_back(Going {
+                journal: &mut journal,
+                to,
+                saved,
+                own,
+                partial,
+                plans: plan.plans,
+            })?);
             self.note(&journal)?;
         } else if plan.action != Action::Restore {
             // An undo that changes nothing still goes one step back; a restore is no step then.
@@ -128,7 +145,7 @@ impl Session {
                     let Going { journal, to, saved, .. } = &going;
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
-                        let back = self.restore_target(journal, name, (saved, to), true, None);
+                        let back = self.restore_target(journal, name, (saved, to), true, Ready::default());
                         second = second.and(back.map(drop));
                     }
                     let ended = second.and_then(|()| Journal::end(&self.env().disk, &self.dir));
@@ -143,14 +160,14 @@ impl Session {
     }
 
     /// Makes one target as in `to`, where it is as in `now`; with `partial`, without what
-    /// cannot be done. `hold`: what its last capture locked.
+    /// cannot be done.
     pub(super) fn restore_target(
         &self,
         journal: &Journal,
         name: &str,
         (to, now): (&Snapshot, &Snapshot),
         partial: bool,
-        hold: Option<&Arc<Hold>>,
+        ready: Ready,
     ) -> Result<Vec<NotRestored>> {
         let env = self.env();
         let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
@@ -161,7 +178,8 @@ impl Session {
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
             partial,
-            hold: hold.cloned(),
+            hold: ready.hold,
+            plans: ready.plans,
             report: noted.clone(),
             ..Call::new(env, &stored.target, Some(self.opened()))
         };

@@ -103,6 +103,7 @@ impl Call {
             elsewhere: Arc::default(),
             hold: None,
             partial: false,
+            plans: Arc::default(),
             huge: None,
             survey: None,
             report: env.report.clone(),

@@ -17,6 +17,7 @@ use crate::history::timeline::{Record, Step, Timeline};
 use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
+use crate::tree::Plans;
 use crate::tree::compare::Fate;
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub struct Plan {
     pub(super) verb: Verb,
     pub(super) record: Record,
     pub(super) writer: Arc<Writer>,
+    /// How directories are put back.
+    pub(super) plans: Arc<Plans>,
 }
 
 impl Ask {
@@ -217,6 +220,7 @@ impl Session {
             verb: ask.verb(),
             record,
             writer,
+            plans: Arc::new(preflight.plans),
             to,
         })
     }

@@ -9,9 +9,9 @@ use crate::history::snapshot::Captured;
 use crate::object::ObjectKind;
 use crate::store::Writer;
 use crate::text::Bytes;
-use crate::tree::Directory;
 use crate::tree::apply::{Refusal, preflight};
 use crate::tree::root::Root;
+use crate::tree::{Directory, Plans};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(super) struct Preflight {
     pub blocked: Vec<NotRestored>,
     /// What will not come back, or only in part.
     pub notes: Vec<NotRestored>,
+    /// How directories are put back.
+    pub plans: Plans,
 }
 
 impl Project {
@@ -55,19 +57,19 @@ impl Project {
             }
             let directory = Directory::reopen(&self.env.root, &root)?;
             let plan = preflight(&directory, &call, &part.content, &now.content, false)?;
-            if let Some(error) = plan.no_space {
-                return Err(error);
+            if let Some(error) = &plan.no_space {
+                return Err(error.clone());
             }
-            let of = |refusal: Refusal| NotRestored {
+            let of = |refusal: &Refusal| NotRestored {
                 target: stored.target.name.clone(),
-                reason: match refusal.hint {
+                reason: match &refusal.hint {
                     Some(hint) => format!("{} (mend it: {hint})", refusal.reason),
-                    None => refusal.reason,
+                    None => refusal.reason.clone(),
                 },
-                path: Bytes(refusal.path),
+                path: Bytes(refusal.path.clone()),
             };
-            found.blocked.extend(plan.refusals.into_iter().map(of));
-            found.notes.extend(plan.notes.into_iter().map(of));
+            found.blocked.extend(plan.refusals.iter().map(of));
+            found.notes.extend(plan.notes.iter().map(of));
             if let Some(path) = plan.unknown.first() {
                 let shown = crate::error::show_bytes(path);
                 return Err(Error::new(
@@ -76,6 +78,7 @@ impl Project {
                 )
                 .hint("paths are those of the project, as `snapback diff` shows them"));
             }
+            found.plans.keep(&part.content, &now.content, plan);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 use super::again::Going;
 use super::diff::{Difference, differences};
+use super::execute::Ready;
 use super::plan::{Ask, is_within};
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
@@ -128,11 +129,15 @@ impl Session {
         let mut not_restored = Vec::new();
         for name in &journal.targets.clone() {
             let done = match how {
-                Recovery::TakeBack => self.restore_target(&journal, name, (&saved, &to), true, None),
+                Recovery::TakeBack => {
+                    self.restore_target(&journal, name, (&saved, &to), true, Ready::default())
+                }
                 _ => {
                     let (to, saved) = (&to, &mut saved);
                     let journal = &mut journal;
-                    self.restore_or_again(&mut Going { journal, to, saved, own: false, partial: true }, name)
+                    let plans = Arc::default();
+                    let mut going = Going { journal, to, saved, own: false, partial: true, plans };
+                    self.restore_or_again(&mut going, name)
                 }
             };
             not_restored.extend(done?);

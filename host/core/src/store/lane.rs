@@ -132,7 +132,9 @@ impl Gather {
         };
         let sample = raw.len() > 4 * SAMPLE && objects.len() <= FEW;
         let middle = raw.len() / 2;
-        let done = if (!sample || compress(&raw[middle..middle + SAMPLE])) && compress(raw) {
+        // What is gone soon is not worth compressing.
+        let tried = !writer.is_scratch() && (!sample || compress(&raw[middle..middle + SAMPLE]));
+        let done = if tried && compress(raw) {
             writer.append(Encoding::Zstd, &self.encoded, raw.len(), objects)
         } else {
             writer.append(Encoding::Raw, raw, raw.len(), objects)

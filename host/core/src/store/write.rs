@@ -225,7 +225,8 @@ impl Writer {
         self.known.iter().for_each(|shard| lock(shard).clear());
     }
 
-    pub(super) fn is_scratch(&self) -> bool {
+    /// Whether nothing of it is to be kept.
+    pub(crate) fn is_scratch(&self) -> bool {
         self.scratch
     }
 }

@@ -25,5 +25,6 @@ pub use apply::{preflight, restore};
 pub use capture::capture;
 pub use directory::Directory;
 pub use measure::{Measure, measure};
+pub use plan::Plans;
 pub use select::Options;
 pub use survey::{Precious, Survey, Surveys};

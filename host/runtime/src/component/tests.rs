@@ -48,6 +48,7 @@ impl Bench {
             elsewhere: Arc::default(),
             hold: None,
             partial: false,
+            plans: Arc::default(),
             huge: None,
             survey: None,
             report: notes.clone(),

@@ -2,7 +2,7 @@
 //! reporter that were lent.
 
 use super::outcome::{Outcome, Refusal};
-use super::restore::{Options, Request, run};
+use super::restore::{Options, Request, carry_out};
 use crate::backend::Call;
 use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
@@ -18,15 +18,19 @@ use crate::tree::view::read_root;
 
 /// Makes what the tree `stored` selected of `dir` equal to it. `current` is what was
 /// captured of it just before: what is no longer as in it is left alone and reported
-/// as refused. A second call completes one that was cut short; a call with the two
+/// as refused. What was planned before is carried out as it was planned. A second call completes one that was cut short; a call with the two
 /// exchanged takes it back.
 ///
 /// # Errors
 /// `Incompatible` when one of the two is no tree of this directory; else as
-/// [`run`] has them.
+/// [`super::run`] has them.
 pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Result<Outcome> {
     with_request(dir, call, stored, current, |request| {
-        let outcome = run(request)?;
+        let plan = match call.plans.take(stored, current) {
+            Some(plan) => plan,
+            None => Plan::make(request)?,
+        };
+        let outcome = carry_out(request, plan)?;
         let target = &call.target.name;
         for Refusal { path, reason, hint } in outcome.refused.iter().chain(&outcome.notes) {
             let hint = hint.as_ref().map_or(String::new(), |hint| format!(" (`{hint}`)"));

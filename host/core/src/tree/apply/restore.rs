@@ -70,7 +70,14 @@ pub struct Request<'a> {
 /// Otherwise what went wrong; what was done before has been put back, or the error
 /// says what was not. What is left alone is no error but in the outcome.
 pub fn run(request: &Request<'_>) -> Result<Outcome> {
-    let mut plan = Plan::make(request)?;
+    carry_out(request, Plan::make(request)?)
+}
+
+/// The same by a plan of `request` that was made before.
+///
+/// # Errors
+/// As [`run`] has them.
+pub fn carry_out(request: &Request<'_>, mut plan: Plan) -> Result<Outcome> {
     if !request.options.partial
         && let Some(error) = plan.refused()
     {

@@ -57,8 +57,7 @@ impl<'a> Capture<'a> {
                 Slot::Same(at) => {
                     let cached = node.record.and_then(|record| record.at(at as usize));
                     let cached = cached.ok_or_else(damaged)?;
-                    let generation = node.record.map_or(u32::MAX, |record| record.generation());
-                    record.copy(&cached, self.trust.covers_entry(generation, &cached));
+                    record.copy(&cached);
                     cached.to_entry().ok_or_else(damaged)?
                 }
                 Slot::Fresh(fresh) => {

@@ -83,9 +83,9 @@ impl<'a> Capture<'a> {
         // All as they were: nothing is read.
         let mut same = Vec::with_capacity(group.len());
         for member in &group {
-            let generation = member.node.record.map_or(u32::MAX, |record| record.generation());
+            let trusted = member.node.record.is_some_and(|record| self.trust.covers(record.generation()));
             match member.cached() {
-                Some((at, old)) if self.is_known(&old, &member.stat, generation)? => same.push((at, old)),
+                Some((at, old)) if self.is_known(&old, &member.stat, trusted)? => same.push((at, old)),
                 _ => break,
             }
         }

@@ -129,7 +129,10 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     if let Some(git) = &git {
         capture.remember_git(git, &key, previous);
     }
-    if let Some(bytes) = update.finish(&key) {
+    // What a scratch holds is gone when the next capture comes: that must read it again.
+    if !writer.is_scratch()
+        && let Some(bytes) = update.finish(&key)
+    {
         // A cache that cannot be written costs time the next time, nothing else.
         let _ = clock::cache_dir(store).and_then(|dir| {
             store.disk().write_cache(

@@ -126,7 +126,7 @@ impl<'a> Capture<'a> {
         let mut found = Found::default();
         found.slots.reserve_exact(scratch.selected.len());
         let mut cursor = Cursor { record: node.record, at: 0 };
-        let generation = node.record.map_or(u32::MAX, |record| record.generation());
+        let trusted = node.record.is_some_and(|record| self.trust.covers(record.generation()));
         let (mut files, mut bytes, mut seen) = (0, 0, false);
         for selected in &scratch.selected {
             let slot = found.slots.len() as u32;
@@ -160,7 +160,7 @@ impl<'a> Capture<'a> {
                 continue;
             }
             if let Some((at, old)) = cursor.find(name.to_bytes())
-                && self.is_known(&old, &stat, generation)?
+                && self.is_known(&old, &stat, trusted)?
             {
                 files += 1;
                 bytes += if stat.is_file() { stat.size } else { 0 };
@@ -181,14 +181,13 @@ impl<'a> Capture<'a> {
         self.bytes.fetch_add(if stat.is_file() { stat.size } else { 0 }, Ordering::Relaxed);
     }
 
-    /// Whether the stat cache's `old`, in a record of `generation`, is what is there, and its
-    /// content is stored.
-    pub(super) fn is_known(&self, old: &CachedEntry<'_>, stat: &Stat, generation: u32) -> Result<bool> {
+    /// Whether the stat cache's `old` is what is there, and its content is stored.
+    pub(super) fn is_known(&self, old: &CachedEntry<'_>, stat: &Stat, trusted: bool) -> Result<bool> {
         if !old.matches(stat) {
             return Ok(false);
         }
         match old.content() {
-            Some(content) if !self.trust.covers_entry(generation, old) => self.is_stored(&content),
+            Some(content) if !trusted => self.is_stored(&content),
             _ => Ok(true),
         }
     }

@@ -10,7 +10,7 @@ use crate::tree::apply::{
 };
 use crate::tree::compare::{Change, Step, Walk};
 use crate::tree::node::{Entry, Node};
-use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
+use rustix::fs::StatxAttributes;
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl<'a> Check<'a> {
     fn why_not(&self, place: &Place) -> Option<Refusal> {
         let shown = show(place.dir.path());
         let refuse = |reason: String, hint: String| Some(Refusal::new(&place.path, reason).hint(hint));
-        if let Some((word, flag)) = fixed(attributes(place, b"")) {
+        if let Some((word, flag)) = fixed(place.stat.attributes) {
             let reason = format!("the directory {shown} is {word}");
             return refuse(reason, format!("sudo chattr -{flag} {shown}"));
         }
@@ -156,8 +156,7 @@ impl<'a> Check<'a> {
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
             return Ok(true);
         };
-        let attributes = attributes(place, name);
-        if let Some((word, flag)) = fixed(attributes)
+        if let Some((word, flag)) = fixed(stat.attributes)
             && !self.is_done(change, place)?
         {
             plan.refusals.push(
@@ -166,7 +165,7 @@ impl<'a> Check<'a> {
             );
             return Ok(false);
         }
-        if moves && !name.is_empty() && attributes.contains(StatxAttributes::MOUNT_ROOT) {
+        if moves && !name.is_empty() && stat.attributes.contains(StatxAttributes::MOUNT_ROOT) {
             plan.refusals.push(
                 Refusal::new(&change.path, "something is mounted on it").hint(format!("sudo umount {shown}")),
             );
@@ -253,16 +252,6 @@ impl<'a> Check<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// What `statx` says about the attributes of an entry, or of the directory itself.
-fn attributes(place: &Place<'_>, name: &[u8]) -> StatxAttributes {
-    let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW };
-    let flags = flags | AtFlags::NO_AUTOMOUNT;
-    match rustix::fs::statx(&place.dir, name, flags, StatxFlags::MODE) {
-        Ok(stat) => stat.stx_attributes & stat.stx_attributes_mask,
-        Err(_) => StatxAttributes::empty(),
     }
 }
 

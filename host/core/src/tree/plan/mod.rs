@@ -5,6 +5,9 @@
 //! is made by walking the two trees once.
 
 mod check;
+mod plans;
+
+pub use plans::Plans;
 
 use crate::error::{Error, Result};
 use crate::store::content;

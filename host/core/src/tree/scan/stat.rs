@@ -1,7 +1,7 @@
 //! What the file system says about one entry.
 
 use crate::tree::node::Time;
-use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{AtFlags, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
 use std::ffi::CStr;
 use std::os::fd::AsFd;
 
@@ -32,6 +32,8 @@ pub struct Stat {
     pub allocated: u64,
     /// The mount that it was reached through.
     pub mount: u64,
+    /// What the file system allows to be done with it.
+    pub attributes: StatxAttributes,
 }
 
 impl Stat {
@@ -68,6 +70,7 @@ impl Stat {
             rdev: (stat.stx_rdev_major, stat.stx_rdev_minor),
             allocated: stat.stx_blocks.saturating_mul(512),
             mount,
+            attributes: stat.stx_attributes & stat.stx_attributes_mask,
         }
     }
 

@@ -10,10 +10,9 @@
 //! `root` is the capture that the file was written by. `base` is a capture whose
 //! objects were in the store then: what was kept from it has a generation up to the
 //! base's. So whoever knows that one of the two is stored knows for which records
-//! nothing needs to be looked up. A key of zeros stands for none. Records of later
-//! generations say of each entry whether it was taken over from one of those.
+//! nothing needs to be looked up. A key of zeros stands for none.
 
-use super::{CachedEntry, DirRecord, Fields, file_name};
+use super::{DirRecord, Fields, file_name};
 use crate::disk::Dir;
 use crate::object::Key;
 use std::path::Path;
@@ -47,11 +46,6 @@ pub(crate) enum Trust {
 }
 
 impl Trust {
-    /// Whether it is known that what `entry` of a record of `generation` names is stored.
-    pub fn covers_entry(self, generation: u32, entry: &CachedEntry<'_>) -> bool {
-        self.covers(generation) || (self != Self::Nothing && entry.is_stored())
-    }
-
     /// Whether a record of `generation` is among them.
     pub fn covers(self, generation: u32) -> bool {
         matches!(self, Self::UpTo(limit) if generation <= limit)

@@ -29,8 +29,6 @@ const LINKED: u8 = 2;
 const XATTRS: u8 = 4;
 /// It lies on another device than its directory.
 const ELSEWHERE: u8 = 8;
-/// What it names was stored by the base of the cache, whatever the record's generation is.
-const STORED: u8 = 16;
 
 /// The record of one directory.
 #[derive(Clone, Copy)]
@@ -152,11 +150,6 @@ impl<'a> CachedEntry<'a> {
         self.flags() & RACY == 0
             && self.device() == Some(stat.dev)
             && *self.stat() == *Compact::of(stat).bytes()
-    }
-
-    /// Whether what it names is stored, if anything is known about what is.
-    pub(crate) fn is_stored(&self) -> bool {
-        self.flags() & STORED != 0
     }
 
     fn flags(&self) -> u8 {
@@ -318,12 +311,10 @@ impl RecordBuilder {
         self.added += 1;
     }
 
-    /// Adds an entry that is as it was; `stored` says whether it is known that the base
-    /// of the cache stored what it names.
-    pub fn copy(&mut self, entry: &CachedEntry<'_>, stored: bool) {
+    /// Adds an entry that is as it was, from a record of the same directory.
+    pub fn copy(&mut self, entry: &CachedEntry<'_>) {
         self.begin();
-        self.bytes.push(entry.flags() & !STORED | if stored { STORED } else { 0 });
-        self.bytes.extend_from_slice(&entry.bytes[1..]);
+        self.bytes.extend_from_slice(entry.bytes);
     }
 
     /// Adds an entry.

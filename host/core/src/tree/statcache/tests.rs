@@ -19,6 +19,7 @@ fn stat(ino: u64) -> Stat {
         rdev: (0, 0),
         allocated: 4096,
         mount: 1,
+        attributes: rustix::fs::StatxAttributes::empty(),
     }
 }
 

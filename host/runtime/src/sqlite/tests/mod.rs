@@ -74,6 +74,7 @@ impl World {
             elsewhere: Arc::default(),
             hold,
             partial: false,
+            plans: Arc::default(),
             huge: None,
             report: self.told.clone(),
             cancel: Cancel::default(),

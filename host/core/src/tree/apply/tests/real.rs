@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::object::Key;
 use crate::report::Report;
 use crate::tree::apply::Outcome;
+use crate::tree::plan::Plan;
 use crate::tree::{Directory, Options};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -41,6 +42,7 @@ impl World {
             elsewhere: Arc::default(),
             hold: None,
             partial: self.options.partial,
+            plans: Arc::default(),
             huge: None,
             survey: None,
             report,
@@ -74,5 +76,22 @@ impl World {
         let outcome = crate::tree::restore(&self.directory(options), &call, stored, current)?;
         let told = std::mem::take(&mut *told.0.lock().unwrap());
         Ok((outcome, told))
+    }
+}
+
+#[test]
+fn a_plan_that_was_made_is_carried_out_and_only_once() {
+    let world = World::new("planned");
+    world.write("f", "one");
+    let stored = world.capture(&[], None);
+    world.write("f", "three");
+    let current = world.capture(&[], None);
+    let (directory, call) = (world.directory(&[]), world.call(&[], Arc::new(crate::report::Silent)));
+    // By these there is nothing to do.
+    call.plans.keep(&stored, &current, Plan::default());
+    call.plans.keep(&stored, &stored, Plan::default());
+    for content in ["three", "one"] {
+        crate::tree::restore(&directory, &call, &stored, &current).unwrap();
+        assert_eq!(std::fs::read_to_string(world.path("f")).unwrap(), content);
     }
 }

@@ -126,6 +126,7 @@ impl World {
             elsewhere: Arc::default(),
             hold: None,
             partial: false,
+            plans: Arc::default(),
             huge: None,
             survey: None,
             report,
