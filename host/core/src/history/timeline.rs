@@ -10,6 +10,8 @@
 //! could have stood above a step because of it is taken for not having been there: what
 //! the last step was is then refused to be said.
 
+mod replay;
+
 use super::id::Id;
 use super::snapshot::{SnapshotKind, read};
 use crate::disk::{Dir, Disk};
@@ -115,32 +117,6 @@ impl Timeline {
         }
     }
 
-    /// What the lines in `bytes` say.
-    pub fn replay(bytes: &[u8]) -> Self {
-        let mut timeline = Self::default();
-        let mut lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').collect();
-        // What follows the last newline is empty, or torn.
-        let torn = lines.pop().filter(|rest| !rest.is_empty());
-        for line in lines.into_iter().filter(|line| !line.is_empty()) {
-            match decode(line) {
-                Some(line) => {
-                    // Numbers go up, whatever a damaged file says.
-                    timeline.number = line.number.max(timeline.number + 1);
-                    timeline.apply(line.record);
-                }
-                None => timeline.lose(),
-            }
-        }
-        torn.into_iter().for_each(|_| timeline.lose());
-        timeline
-    }
-
-    /// A line is lost.
-    fn lose(&mut self) {
-        self.damaged += 1;
-        self.doubt = (Some(self.done.len()), Some(self.undone.len()));
-    }
-
     /// The step that an undo takes back; none when there is nothing to undo.
     ///
     /// # Errors
@@ -166,40 +142,6 @@ impl Timeline {
             "`snapback list` shows the snapshots, and `snapback restore ID` goes to one; \
              `snapback verify` drops what cannot be read and goes on with the rest",
         ))
-    }
-
-    /// One more line, as it will be when it is written.
-    pub fn add(&mut self, record: Record) {
-        self.number = self.number.saturating_add(1);
-        self.apply(record);
-    }
-
-    fn apply(&mut self, record: Record) {
-        self.last = Some(record.clone());
-        match record {
-            Record::Did { kind, before } => {
-                if kind == SnapshotKind::Run {
-                    self.undone.clear();
-                    self.doubt.1 = None;
-                }
-                self.done.push(Step { kind, before, after: None });
-            }
-            Record::Undid { before, saved } => {
-                // After damage the step may not be on top: take it from where it is.
-                if let Some(at) = self.done.iter().rposition(|step| step.before == before) {
-                    let step = self.done.remove(at);
-                    self.doubt.0 = self.doubt.0.map(|older| older.min(self.done.len()));
-                    self.undone.push(Step { after: Some(saved), ..step });
-                }
-            }
-            Record::Redid { before, saved } => {
-                if let Some(at) = self.undone.iter().rposition(|step| step.before == before) {
-                    let step = self.undone.remove(at);
-                    self.doubt.1 = self.doubt.1.map(|older| older.min(self.undone.len()));
-                    self.done.push(Step { before: saved, after: None, ..step });
-                }
-            }
-        }
     }
 
     /// Adds `records`, durable afterwards.
@@ -299,128 +241,4 @@ fn check(json: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(n: u32) -> Id {
-        Id::parse(&format!("20260102-030405-{n:04x}")).unwrap()
-    }
-
-    fn text(records: &[Record]) -> Vec<u8> {
-        (1..).zip(records).flat_map(|(number, record)| encode(number, record)).collect()
-    }
-
-    fn did(kind: SnapshotKind, n: u32) -> Record {
-        Record::Did { kind, before: id(n) }
-    }
-
-    fn undid(n: u32, saved: u32) -> Record {
-        Record::Undid { before: id(n), saved: id(saved) }
-    }
-
-    fn next(t: &Timeline) -> (Option<&Id>, Option<&Id>) {
-        (t.done.last().map(|s| &s.before), t.undone.last().and_then(|s| s.after.as_ref()))
-    }
-
-    #[test]
-    fn two_runs_undo_undo_redo_redo() {
-        use SnapshotKind::Run;
-        let mut records = vec![did(Run, 1), did(Run, 2)];
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(2)), None));
-        records.push(undid(2, 3));
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(1)), Some(&id(3))));
-        records.push(undid(1, 2));
-        assert_eq!(next(&Timeline::replay(&text(&records))), (None, Some(&id(2))));
-        records.push(Record::Redid { before: id(1), saved: id(1) });
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(1)), Some(&id(3))));
-        records.push(Record::Redid { before: id(2), saved: id(2) });
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(2)), None));
-    }
-
-    #[test]
-    fn a_run_ends_the_redo_branch_and_a_restore_does_not() {
-        use SnapshotKind::{PreRestore, Run};
-        let records = [did(Run, 1), undid(1, 2), did(PreRestore, 3)];
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(3)), Some(&id(2))));
-        let records = [did(Run, 1), undid(1, 2), did(Run, 3)];
-        assert_eq!(next(&Timeline::replay(&text(&records))), (Some(&id(3)), None));
-    }
-
-    #[test]
-    fn damage_and_a_torn_end_are_counted_and_what_may_be_lost_is_not_passed_over() {
-        let whole = text(&[did(SnapshotKind::Run, 1), did(SnapshotKind::Run, 2)]);
-        let first = text(&[did(SnapshotKind::Run, 1)]).len();
-        for cut in first + 1..whole.len() {
-            let t = Timeline::replay(&whole[..cut]);
-            assert_eq!((t.done.len(), t.damaged), (1, 1), "cut at {cut}");
-            assert_eq!(t.last_done().unwrap_err().kind(), Kind::Corrupt);
-        }
-        for at in 0..whole.len() {
-            let mut wrong = whole.clone();
-            wrong[at] ^= 4;
-            let t = Timeline::replay(&wrong);
-            assert!(t.done.len() < 2 && t.damaged > 0, "byte {at}");
-            // What follows the damage is known; what was before it may not be the next.
-            assert_eq!(t.last_done().is_ok_and(|step| step.is_some()), at + 1 < first, "byte {at}");
-        }
-    }
-
-    #[test]
-    fn what_is_certain_stays_so_until_it_is_taken_back() {
-        use SnapshotKind::Run;
-        let mut whole = text(&[did(Run, 1)]);
-        whole.extend(b"damaged\n");
-        assert!(Timeline::replay(&whole).last_done().is_err());
-        assert!(Timeline::replay(&whole).last_undone().is_err());
-        whole.extend(text(&[did(Run, 3)]));
-        let t = Timeline::replay(&whole);
-        assert_eq!(t.last_done().unwrap().unwrap().before, id(3));
-        assert!(t.last_undone().unwrap().is_none(), "a run ends that anyway");
-        whole.extend(text(&[undid(3, 4)]));
-        let mut t = Timeline::replay(&whole);
-        assert!(t.last_done().is_err() && t.last_undone().unwrap().is_some());
-        t.keep(|i| *i != id(1));
-        assert!(t.last_done().is_err(), "what is lost may still be there");
-        whole.extend(text(&[did(SnapshotKind::PreRestore, 5)]));
-        assert_eq!(Timeline::replay(&whole).last_done().unwrap().unwrap().before, id(5));
-    }
-
-    #[test]
-    fn pruning_keeps_what_can_still_be_done() {
-        use SnapshotKind::Run;
-        let temp = crate::testing::TempDir::new();
-        let disk = Disk::default();
-        let dir = Dir::open(temp.path()).unwrap();
-        for record in [did(Run, 1), did(Run, 2), did(Run, 3), undid(3, 4), undid(2, 3)] {
-            Timeline::append(&disk, &dir, &[record]).unwrap();
-        }
-        let before = Timeline::load(temp.path()).unwrap();
-        assert_eq!(before.needed(), [&id(1), &id(3), &id(2)]);
-        before.prune(&disk, &dir, |_| true).unwrap();
-        let same = Timeline::load(temp.path()).unwrap();
-        assert_eq!(same, before);
-        before.prune(&disk, &dir, |i| *i != id(4)).unwrap();
-        let mut less = Timeline::load(temp.path()).unwrap();
-        assert_eq!(less.newest(), before.newest(), "what was noted once stays so");
-        less.keep(|i| *i != id(4));
-        assert_eq!((less.done.len(), less.undone.len()), (1, 1));
-    }
-
-    #[test]
-    fn numbers_go_up_whatever_the_lines_say() {
-        let lines = [encode(7, &did(SnapshotKind::Run, 1)), encode(1, &did(SnapshotKind::Run, 2))].concat();
-        let timeline = Timeline::replay(&lines);
-        assert_eq!((timeline.number, timeline.done.len()), (8, 2));
-        assert_eq!(Timeline::replay(&timeline.lines(|_| true)), timeline);
-    }
-
-    #[test]
-    fn a_line_after_a_torn_one_is_kept() {
-        let temp = crate::testing::TempDir::new();
-        std::fs::write(temp.path().join(FILE), b"0123 torn").unwrap();
-        let dir = Dir::open(temp.path()).unwrap();
-        Timeline::append(&Disk::default(), &dir, &[did(SnapshotKind::Run, 1)]).unwrap();
-        let timeline = Timeline::load(temp.path()).unwrap();
-        assert_eq!((timeline.done.len(), timeline.damaged), (1, 1));
-    }
-}
+mod tests;

@@ -61,6 +61,7 @@ use crate::project::user::User;
 use crate::project::{STORE, nearest, root};
 use crate::report::Report;
 use crate::store::Store;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -223,9 +224,9 @@ impl Project {
         let Some(store) = self.store() else { return Ok(Timeline::default()) };
         let mut timeline = Timeline::load(store.path())?;
         let (ids, newest) = (self.ids()?, timeline.newest().cloned());
-        timeline.keep(|id| ids.contains(id));
-        self.unnoted(newest.as_ref(), &ids).into_iter().for_each(|record| timeline.add(record));
-        Ok(timeline)
+        let known: HashSet<&Id> = ids.iter().collect();
+        timeline.keep(|id| known.contains(id));
+        Ok(timeline.with(self.unnoted(newest.as_ref(), &ids)))
     }
 
     /// The steps that those of the snapshots `ids` stand for that are newer than the
