@@ -37,6 +37,7 @@ pub fn action(traits: Traits, role: Role) -> Action {
         Role::Follower => return Action::Link,
         Role::Leader => return Action::Put,
         Role::Base => return Action::Settle,
+        Role::Shared => return Action::Nothing,
         Role::Alone => {}
     }
     if !traits.before() || !traits.same_content() {

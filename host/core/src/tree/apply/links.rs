@@ -5,6 +5,9 @@
 //! touched keeps its inode; else a fresh file is made for the first name. All other
 //! changed names become links to it.
 
+mod outside;
+
+use self::outside::Outside;
 use crate::error::Result;
 use crate::object::Key;
 use crate::store::Source;
@@ -27,12 +30,15 @@ pub enum Role {
     Leader,
     /// It becomes a link to the chosen inode.
     Follower,
+    /// Only its time is not right, and that belongs to names that were not chosen as well.
+    Shared,
 }
 
 /// The groups of which a name changed.
 #[derive(Debug, Default)]
 pub struct Links {
     groups: HashMap<u64, Group>,
+    outside: Outside,
 }
 
 #[derive(Debug)]
@@ -61,16 +67,11 @@ fn group(entry: Option<&Entry>) -> Option<u64> {
     entry.filter(|entry| !matches!(entry.node, Node::Dir(_))).and_then(|entry| entry.link)
 }
 
-fn rank(change: &Change) -> Rank {
-    let differs = change.aspects();
-    if change.before.is_none() || differs.kind || differs.content {
-        Rank::Fresh
-    } else if !differs.link {
-        Rank::Kept
-    } else if differs.metadata() {
-        Rank::Fresh
-    } else {
-        Rank::Alike
+/// What is in `entry`, where it is a directory.
+fn inside(entry: &Entry) -> Option<Key> {
+    match entry.node {
+        Node::Dir(key) => Some(key),
+        _ => None,
     }
 }
 
@@ -78,11 +79,25 @@ impl Links {
     /// Takes note of a change, in the order of paths.
     pub fn note(&mut self, change: &Change) {
         let Some(id) = group(change.after.as_ref()).filter(|_| !change.passage) else { return };
-        let new = Group { rank: rank(change), chosen: change.path.clone(), seen: None };
+        let new = Group { rank: self.rank(change), chosen: change.path.clone(), seen: None };
         match self.groups.entry(id) {
             Slot::Vacant(slot) => drop(slot.insert(new)),
             Slot::Occupied(mut slot) if new.rank > slot.get().rank => drop(slot.insert(new)),
             Slot::Occupied(_) => {}
+        }
+    }
+
+    fn rank(&self, change: &Change) -> Rank {
+        let differs = change.aspects();
+        let is_fresh = change.before.is_none() || differs.kind || differs.content;
+        if is_fresh || self.outside.has(change.before.as_ref()) {
+            Rank::Fresh
+        } else if !differs.link {
+            Rank::Kept
+        } else if differs.metadata() {
+            Rank::Fresh
+        } else {
+            Rank::Alike
         }
     }
 
@@ -96,10 +111,6 @@ impl Links {
     /// # Errors
     /// When a stored directory cannot be read.
     pub fn find_untouched(&mut self, source: &dyn Source, stored: &Root, current: &Root) -> Result<()> {
-        let inside = |entry: &Entry| match entry.node {
-            Node::Dir(key) => Some(key),
-            _ => None,
-        };
         let mut missing = self.groups.values().filter(|g| g.rank < Rank::Untouched).count();
         let mut stack: Vec<(Vec<u8>, Option<Key>, Option<Key>)> =
             vec![(Vec::new(), inside(&stored.top), inside(&current.top))];
@@ -136,8 +147,11 @@ impl Links {
         let Some(id) = group(change.after.as_ref()) else { return Role::Alone };
         match self.groups.get(&id) {
             None => Role::Alone,
+            Some(_) if self.outside.has(change.before.as_ref()) && !change.aspects().any_but_time() => {
+                Role::Shared
+            }
             // In the group already: the inode that all its names share is changed in place.
-            Some(_) if rank(change) == Rank::Kept => Role::Base,
+            Some(_) if self.rank(change) == Rank::Kept => Role::Base,
             Some(group) if group.chosen != change.path => Role::Follower,
             Some(group) if group.rank == Rank::Fresh => Role::Leader,
             Some(_) => Role::Base,

@@ -139,15 +139,32 @@ impl Plan {
                 refused = Some(change.path);
             }
         }
-        if !self.links.is_empty() {
-            self.links.find_untouched(request.source, after, before)?;
-        }
+        self.find_links(request)?;
         let (stored, current) = (view(request, after), view(request, before));
         unknown.retain(|path| {
             !matches!((stored.find(path), current.find(path)), (Ok(Some(_)), _) | (_, Ok(Some(_))))
         });
         self.unknown = unknown.into_iter().cloned().collect();
         Ok(())
+    }
+
+    /// Finds the inodes that changed names become links to.
+    fn find_links(&mut self, request: &Request<'_>) -> Result<()> {
+        let Request { source, stored, current, only, .. } = *request;
+        if self.links.is_empty() {
+            return Ok(());
+        }
+        if only.is_all() {
+            return self.links.find_untouched(source, stored, current);
+        }
+        self.links.leave_out(source, stored, current, only)?;
+        let links = &mut self.links;
+        self.tape.each(|step| {
+            if !step.leaves && step.traits.linked() {
+                links.note(&step.change()?);
+            }
+            Ok(())
+        })
     }
 
     fn count(&mut self, change: &Change) {

@@ -3,6 +3,7 @@
 mod faults;
 mod kinds;
 mod large;
+mod links;
 mod model;
 mod never;
 mod race;
