@@ -3,9 +3,9 @@
 
 use super::action::Action;
 use super::aside::Aside;
+use super::displace::Displaced;
 use super::outcome::Refusal;
 use super::place::{split, stat_in};
-use super::put::Displaced;
 use super::{Run, lock};
 use crate::error::Result;
 use crate::tree::compare::{Change, Kept};

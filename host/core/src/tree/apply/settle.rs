@@ -1,0 +1,74 @@
+//! Giving what is in place, and has the right content, its attributes and times.
+//!
+//! Invariant: only what was captured or stored is changed, held fast while that is done.
+
+use super::Run;
+use super::attributes::On;
+use super::look::{CHANGED_SINCE, Found};
+use super::outcome::Refusal;
+use super::place::{Place, split};
+use crate::error::Result;
+use crate::tree::compare::Change;
+use crate::tree::node::{Entry, Node, Time, Xattr};
+use crate::tree::scan::Stat;
+
+impl<'a> Run<'a> {
+    /// Changes attributes and times of what is in place and has the right content.
+    pub(super) fn settle(&self, change: &Change) -> Result<()> {
+        let Some(place) = self.places.enter(split(&change.path).0)? else {
+            return self.parent(&change.path).map(drop);
+        };
+        let last = split(&change.path).1;
+        let stat = place.stat_of(last)?;
+        match self.look().at(&place, last, stat.as_ref(), change)? {
+            Found::Missing => {
+                self.refuse(Refusal::new(&change.path, "it was removed meanwhile"));
+                Ok(())
+            }
+            Found::Foreign(why) => {
+                self.refuse(Refusal::new(&change.path, why));
+                Ok(())
+            }
+            Found::Stored | Found::Current => {
+                if self.settle_found(&place, change, stat.as_ref(), Some(change.after_time))? {
+                    self.count(change);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the entry in place, seen as `stat`, the attributes that `change` asks for;
+    /// whether it did not have them.
+    pub(super) fn settle_found(
+        &self,
+        place: &Place<'_>,
+        change: &Change,
+        stat: Option<&Stat>,
+        mtime: Option<Time>,
+    ) -> Result<bool> {
+        let held = place.dir.hold(split(&change.path).1)?;
+        let (Some(held), Some(entry), Some(stat)) = (held, &change.after, stat) else { return Ok(false) };
+        let on = On::Held(&held);
+        let now = on.stat(&change.path)?;
+        if now.id() != stat.id() {
+            self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
+            return Ok(false);
+        }
+        let mtime = mtime.or(self.options.stored_times.then_some(change.after_time));
+        let touched = self.attributes().settle(on, &now, &on.xattrs(), entry, mtime, &change.path)?;
+        if touched && super::lock(&self.displaced_names).contains_key(&now.id()) {
+            // Other names of this inode were displaced: that it changed is our own doing.
+            let now = on.stat(&change.path)?;
+            let mut displaced = super::lock(&self.displaced);
+            displaced.iter_mut().filter(|old| old.stat.id() == now.id()).for_each(|old| old.stat = now);
+        }
+        Ok(touched)
+    }
+}
+
+/// Whether what is as in `stat`, with `xattrs`, has the attributes of `entry`, times aside.
+pub(super) fn has_attributes(stat: &Stat, xattrs: &[Xattr], entry: &Entry) -> bool {
+    let mode = matches!(entry.node, Node::Symlink(_)) || stat.permissions() == entry.mode;
+    mode && (stat.uid, stat.gid) == (entry.uid, entry.gid) && xattrs == entry.xattrs
+}
