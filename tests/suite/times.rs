@@ -100,3 +100,23 @@ fn a_touch_is_no_change_but_directories_keep_their_times() {
     s.ok(["undo"]);
     assert_eq!((dir("d"), dir("d/e"), dir(".")), (978_307_200, 978_307_200, 978_307_200));
 }
+
+#[test]
+fn what_is_put_back_is_what_is_there_with_its_times() {
+    each_user(|s| {
+        s.sh("mkdir d; echo 1 > d/f; echo 1 > d/g");
+        let first = s.ok(["snap"]).out();
+        s.sh("echo 2 > d/f; touch -d 2001-01-01 d d/g");
+        s.ok(["snap"]);
+        // The same state, at other times: it is stored already.
+        s.sh("touch -d 2002-02-02 d d/g");
+        let before = Record::take(&s.project());
+        let said = s.ok(["restore", first.trim(), "--path", "d/f"]).err();
+        assert!(said.contains("already"), "{said}");
+        let after = Record::take(&s.project());
+        assert_eq!(s.read("d/f"), "1\n");
+        for path in ["d", "d/g"] {
+            assert_eq!(before.entry(path).mtime, after.entry(path).mtime, "{path}");
+        }
+    });
+}

@@ -76,8 +76,9 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     let beyond = json::Beyond::new(&plan.beyond);
     let outcome = carry_out(context, &session, plan, wish.partial)?;
     if context.global.json {
-        let (to, saved) = (outcome.restored_to.as_str(), outcome.saved_as.as_str());
-        let report = Restored::new(to, Some(saved), &outcome.changes, &outcome.not_restored);
+        let saved = outcome.saved_as.as_ref().map(Id::as_str);
+        let report =
+            Restored::new(outcome.restored_to.as_str(), saved, &outcome.changes, &outcome.not_restored);
         json::write(&mut context.out, &report.with(beyond))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
@@ -194,19 +195,16 @@ fn agree(context: &Context, plan: &Plan) -> Result<()> {
 /// When it fails.
 pub fn carry_out(context: &Context, session: &Session, plan: Plan, partial: bool) -> Result<Outcome> {
     let next = plan.next.as_ref().map(|step| describe(session, step));
-    let nothing = plan.is_empty().then(|| text::nothing_changed(&plan, next));
+    let nothing = text::nothing_changed(&plan, next);
     let is_new = matches!(plan.saved, Saved::New(_));
     let to = plan.to.clone();
     let outcome = session.execute(plan, partial)?;
-    match nothing {
-        Some(nothing) => context.talk.say(nothing),
-        None => {
-            let saved = match is_new {
-                true => format!("kept as {}", outcome.saved_as),
-                false => format!("in {} already", outcome.saved_as),
-            };
+    match &outcome.saved_as {
+        Some(saved) if !outcome.changes.is_empty() => {
+            let saved = if is_new { format!("kept as {saved}") } else { format!("in {saved} already") };
             context.talk.say(text::done(outcome.action, &to, &saved, &outcome.changes));
         }
+        _ => context.talk.say(nothing),
     }
     text::refusals(&outcome.not_restored, "not restored").iter().for_each(|line| context.talk.detail(line));
     Ok(outcome)

@@ -54,8 +54,9 @@ pub struct Outcome {
     pub action: Action,
     /// The snapshot that it went to.
     pub restored_to: Id,
-    /// The snapshot that holds what was there before.
-    pub saved_as: Id,
+    /// The snapshot that holds what was there before; none where a restore had nothing to
+    /// change, and is no step then.
+    pub saved_as: Option<Id>,
     /// What was to change.
     pub changes: Vec<Difference>,
     /// What was left as it was.
@@ -74,9 +75,22 @@ impl Session {
         if !partial && !plan.blocked.is_empty() {
             return Err(blocked(&plan.blocked));
         }
+        if plan.is_empty() && plan.action == Action::Restore {
+            return Ok(Outcome {
+                action: plan.action,
+                restored_to: plan.to.id,
+                saved_as: None,
+                changes: Vec::new(),
+                not_restored: plan.not_restored,
+            });
+        }
         let own = matches!(plan.saved, Saved::New(_));
         let mut saved = match plan.saved {
-            Saved::Existing(id) => self.load(&id)?,
+            // Its times may be others: what is put back is what is there now.
+            Saved::Existing(id) => {
+                plan.writer.seal()?;
+                Snapshot { targets: plan.current, ..self.load(&id)? }
+            }
             Saved::New(snapshot) => {
                 let snapshot = self.commit(*snapshot, &plan.writer)?;
                 self.mirror(None);
@@ -107,8 +121,8 @@ impl Session {
                 plans: plan.plans,
             })?);
             self.note(&journal)?;
-        } else if plan.action != Action::Restore {
-            // An undo that changes nothing still goes one step back; a restore is no step then.
+        } else {
+            // An undo that changes nothing still goes one step back.
             self.append(&plan.record)?;
         }
         self.retain();
@@ -120,7 +134,7 @@ impl Session {
         Ok(Outcome {
             action: plan.action,
             restored_to: plan.to.id,
-            saved_as: saved.id,
+            saved_as: Some(saved.id),
             changes: plan.changes,
             not_restored: distinct(not_restored),
         })

@@ -81,6 +81,8 @@ pub struct Plan {
     pub(super) targets: Vec<String>,
     pub(super) verb: Verb,
     pub(super) record: Record,
+    /// What is there now.
+    pub(super) current: Vec<Captured>,
     pub(super) writer: Arc<Writer>,
     /// How directories are put back.
     pub(super) plans: Arc<Plans>,
@@ -219,6 +221,7 @@ impl Session {
             targets,
             verb: ask.verb(),
             record,
+            current,
             writer,
             plans: Arc::new(preflight.plans),
             to,

@@ -135,7 +135,7 @@ impl Session {
                 _ => {
                     let (to, saved) = (&to, &mut saved);
                     let journal = &mut journal;
-                    let plans = Arc::default();
+                    let plans = Default::default();
                     let mut going = Going { journal, to, saved, own: false, partial: true, plans };
                     self.restore_or_again(&mut going, name)
                 }

@@ -12,7 +12,7 @@ fn run_a_run_b_undo_undo_redo_redo() {
     assert_eq!((world.state().as_str(), outcome.restored_to), ("after A", second.clone()));
     let outcome = world.go(&Ask::Undo).unwrap();
     assert_eq!((world.state().as_str(), outcome.restored_to), ("start", first.clone()));
-    assert_eq!(outcome.saved_as, second, "a state that is stored is not stored again");
+    assert_eq!(outcome.saved_as.unwrap(), second, "a state that is stored is not stored again");
     assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::NotFound);
     world.go(&Ask::Redo).unwrap();
     assert_eq!(world.state(), "after A");
@@ -47,7 +47,7 @@ fn edits_after_the_run_are_saved_and_redone() {
     world.set("after, edited");
     let outcome = world.go(&Ask::Undo).unwrap();
     assert_eq!(world.state(), "start");
-    assert_eq!(world.open().unwrap().load(&outcome.saved_as).unwrap().kind, SnapshotKind::PreUndo);
+    assert_eq!(world.open().unwrap().load(&outcome.saved_as.unwrap()).unwrap().kind, SnapshotKind::PreUndo);
     world.set("start, edited");
     world.go(&Ask::Redo).unwrap();
     assert_eq!(world.state(), "after, edited");
@@ -153,7 +153,7 @@ fn what_is_written_between_capture_and_restore_is_captured_as_well() {
     let (list, _) = world.open().unwrap().list().unwrap();
     let kinds: Vec<SnapshotKind> = list.iter().map(|listing| listing.snapshot.kind).collect();
     assert_eq!(kinds, [SnapshotKind::PreUndo, SnapshotKind::Run], "what was captured before holds no more");
-    assert_eq!(undone.saved_as, list[0].snapshot.id);
+    assert_eq!(undone.saved_as.unwrap(), list[0].snapshot.id);
     world.go(&Ask::Redo).unwrap();
     assert_eq!(world.state(), "later");
     // Who writes without end is not overwritten, and what was done is taken back.
@@ -174,4 +174,17 @@ fn who_is_in_use_is_not_taken_back_and_the_others_are() {
     assert_eq!(world.go(&Ask::Undo).err().unwrap().kind(), Kind::Busy);
     assert_eq!(world.state(), "after");
     assert!(world.open().unwrap().pending().unwrap().is_none(), "nothing is left to be done");
+}
+
+#[test]
+fn a_restore_that_changes_nothing_leaves_no_snapshot_behind() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    world.set("start");
+    let first = world.run("start");
+    *world.fakes.1.state.lock().unwrap() = "other, changed".into();
+    let session = world.session();
+    let plan = session.plan(&Ask::Restore(first), &["tree".to_owned()], &[]).unwrap();
+    assert!(plan.is_empty());
+    assert_eq!(session.execute(plan, false).unwrap().saved_as, None);
+    assert_eq!(session.ids().unwrap().len(), 1);
 }
