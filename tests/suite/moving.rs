@@ -38,8 +38,12 @@ fn stop(s: &Sandbox, mut child: Running) -> u64 {
 /// What is kept of `path`: in the project, in the newest snapshot, among what was saved.
 fn kept(s: &Sandbox, path: &str) -> String {
     let mut all = fs::read_to_string(s.project().join(path)).unwrap_or_default();
-    all.push('\n');
-    all.push_str(&s.snapback(["cat", &newest(s), path]).out());
+    // What was about to become the file is there by its other name, and becomes it no more
+    // when the undo takes that away.
+    for path in [path, "w/.tmp"] {
+        all.push('\n');
+        all.push_str(&s.snapback(["cat", &newest(s), path]).out());
+    }
     for saved in fs::read_dir(s.project().join(".snapback/saved")).into_iter().flatten() {
         all.push('\n');
         all.push_str(&fs::read_to_string(saved.unwrap().path()).unwrap_or_default());
