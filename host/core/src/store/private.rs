@@ -13,6 +13,8 @@ use rustix::fs::{FileType, Stat};
 /// What the owner has of a file of the store at least, and what it may have.
 const READ: u32 = 0o400;
 const OWNER: u32 = 0o600;
+/// Files that are written in place: without them nothing can be written.
+const IN_PLACE: [&[u8]; 2] = [b"lock", b"tick"];
 
 /// Whether the directory `name` of `parent`, a store, is only to be read: its owner may
 /// not write in it, and may in `parent`.
@@ -57,7 +59,8 @@ fn inside(disk: &Disk, dir: &Dir, me: u32) -> Result<()> {
                 inside(disk, &dir.child(&name)?, me)?;
             }
             FileType::RegularFile => {
-                let wanted = bits(&stat) & OWNER | READ;
+                let least = if IN_PLACE.contains(&&name[..]) { OWNER } else { READ };
+                let wanted = bits(&stat) & OWNER | least;
                 if bits(&stat) != wanted {
                     disk.set_mode(dir, &name, wanted)?;
                 }
