@@ -21,7 +21,8 @@ const FORMAT: u32 = 1;
 
 /// The name of a snapshot's record in its directory.
 pub(crate) const META: &str = "meta.json";
-const END: &str = "end.json";
+/// How the run of a snapshot ended.
+pub(crate) const END: &str = "end.json";
 
 /// A record of more bytes than this was never written: the longest command line, and a
 /// thousand things left out, with the longest paths.
@@ -203,9 +204,19 @@ impl RunEnd {
     /// How the run of snapshot `id` ended, when that was recorded. A damaged record
     /// counts as none: how a run ended decides nothing.
     pub fn load(snapshots: &Path, id: &Id) -> Option<Self> {
-        let what = "the end of a run";
-        let bytes = read(&snapshots.join(id.as_str()), END, what, MOST_BYTES).ok()?;
-        sealed::open(&bytes, what).ok()
+        Self::read(snapshots, id).ok()?
+    }
+
+    /// The same, with damage as an error.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub fn read(snapshots: &Path, id: &Id) -> Result<Option<Self>> {
+        let what = "the record of how its run ended";
+        match read(&snapshots.join(id.as_str()), END, what, MOST_BYTES) {
+            Err(error) if error.kind() == Kind::NotFound => Ok(None),
+            bytes => sealed::open(&bytes?, what).map(Some),
+        }
     }
 }
 

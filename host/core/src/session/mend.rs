@@ -9,8 +9,10 @@ use super::twin::{Filling, same_file};
 use super::{Session, Verification};
 use crate::disk::Dir;
 use crate::error::Result;
-use crate::history::snapshot::{META, Snapshot};
+use crate::history::Id;
+use crate::history::snapshot::{END, META, RunEnd, Snapshot};
 use crate::store::{DAMAGED, PackName, verify};
+use std::path::Path;
 
 /// What is whole again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +22,15 @@ pub struct Mended {
     /// Records of snapshots.
     pub records: usize,
 }
+
+/// Whether the file of a snapshot that a record is kept in is whole.
+type IsWhole = fn(&Path, &Id) -> bool;
+
+/// What is kept of a snapshot beside its objects.
+const RECORDS: [(&str, IsWhole); 2] = [
+    (META, |snapshots, id| Snapshot::load(snapshots, id).is_ok()),
+    (END, |snapshots, id| RunEnd::read(snapshots, id).is_ok()),
+];
 
 impl Session {
     /// Does what can be done about the damage in `found`.
@@ -39,7 +50,7 @@ impl Session {
         let theirs = twin.as_ref().and_then(|twin| twin.child(b"snapshots").ok());
         for record in found.records.iter().filter(|_| theirs.is_some()) {
             let Some(theirs) = &theirs else { continue };
-            mended.records += usize::from(self.mend_record(theirs, record.id.as_str().as_bytes())?);
+            mended.records += usize::from(self.mend_record(theirs, &record.id)?);
         }
         self.opened().mark(&marked)?;
         if found.timeline > 0 {
@@ -72,18 +83,21 @@ impl Session {
         Ok(true)
     }
 
-    /// Takes the twin's copy of a snapshot's record, if it is one and whole.
-    fn mend_record(&self, theirs: &Dir, name: &[u8]) -> Result<bool> {
-        let (ours, meta) = (self.snapshots.child(name)?, META.as_bytes());
-        let Some(id) = std::str::from_utf8(name).ok().and_then(crate::history::Id::parse) else {
-            return Ok(false);
-        };
-        let Ok(copy) = theirs.child(name) else { return Ok(false) };
-        if same_file(&ours, meta, &copy, meta)? || Snapshot::load(theirs.path(), &id).is_err() {
-            return Ok(false);
+    /// Takes the twin's copies of what is damaged of a snapshot's records, if they are
+    /// copies and whole; whether there was any.
+    fn mend_record(&self, theirs: &Dir, id: &Id) -> Result<bool> {
+        let name = id.as_str().as_bytes();
+        let (ours, Ok(copy)) = (self.snapshots.child(name)?, theirs.child(name)) else { return Ok(false) };
+        let mut any = false;
+        for (file, is_whole) in RECORDS {
+            let file = file.as_bytes();
+            let is_copy = copy.stat(file)?.is_some() && !same_file(&ours, file, &copy, file)?;
+            if is_copy && !is_whole(self.snapshots.path(), id) && is_whole(theirs.path(), id) {
+                self.take_from(&copy, &ours, file)?;
+                any = true;
+            }
         }
-        self.take_from(&copy, &ours, meta)?;
-        Ok(true)
+        Ok(any)
     }
 
     fn take_from(&self, theirs: &Dir, ours: &Dir, name: &[u8]) -> Result<()> {

@@ -4,6 +4,7 @@
 use super::{Damaged, Project};
 use crate::error::{Error, Result};
 use crate::history::Id;
+use crate::history::snapshot::RunEnd;
 use crate::object::Key;
 use crate::store::{PackName, verify};
 
@@ -20,7 +21,7 @@ pub struct Verification {
     pub problems: Vec<Error>,
     /// Snapshots that cannot be restored whole, with some of the objects they lack.
     pub concerned: Vec<(Id, Vec<Key>)>,
-    /// Snapshots whose records are damaged.
+    /// Snapshots whose records are damaged, or those of how their runs ended.
     pub records: Vec<Damaged>,
     /// Lines of the timeline that are damaged.
     pub timeline: usize,
@@ -51,7 +52,7 @@ impl Project {
     pub fn verify(&self) -> Result<Verification> {
         let (store, env) = (self.need_store()?, &self.env);
         let mut packs = verify::packs(store, &env.cancel, &*env.report)?;
-        let (snapshots, records) = self.list()?;
+        let (snapshots, mut records) = self.list()?;
         let mut concerned = Vec::new();
         for listing in snapshots {
             let mut lost = Vec::new();
@@ -59,8 +60,12 @@ impl Project {
             for part in listing.snapshot.targets.iter().flat_map(|target| &target.parts) {
                 whole &= packs.root(store, &part.content, &mut lost, NAMED, &env.cancel)?;
             }
+            let id = listing.snapshot.id;
+            // What a run changed is kept like a cache: a power cut may have torn it.
+            let end = RunEnd::read(&super::snapshots(store), &id).err();
+            records.extend(end.map(|error| Damaged { id: id.clone(), error }));
             if !whole {
-                concerned.push((listing.snapshot.id, lost));
+                concerned.push((id, lost));
             }
         }
         Ok(Verification {
