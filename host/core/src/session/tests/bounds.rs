@@ -26,6 +26,28 @@ fn old_snapshots_go_and_what_undo_needs_stays() {
 }
 
 #[test]
+fn without_being_asked_fifty_snapshots_of_thirty_days_are_kept() {
+    let world = World::new();
+    let ids = || world.open().unwrap().ids().unwrap();
+    for n in 0..55 {
+        world.set(&n.to_string());
+        world.run(&format!("after {n}"));
+        assert_eq!(ids().len(), 50.min(n + 1));
+    }
+    world.later(29);
+    world.set("late");
+    let first = world.run("after late");
+    assert_eq!(ids().len(), 50, "nothing is too old");
+    world.later(2);
+    world.set("later");
+    let second = world.run("after later");
+    assert_eq!(ids(), [second, first]);
+    world.go(&Ask::Undo).unwrap();
+    world.go(&Ask::Undo).unwrap();
+    assert_eq!(world.state(), "late");
+}
+
+#[test]
 fn a_forgotten_snapshot_is_gone_from_the_list_and_the_timeline() {
     let world = World::new();
     world.set("secret");

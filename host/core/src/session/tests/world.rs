@@ -123,6 +123,11 @@ impl World {
         })
     }
 
+    /// Lets so many days pass.
+    pub fn later(&self, days: u64) {
+        self.clock.0.fetch_add(days * 86_400, Ordering::Relaxed);
+    }
+
     pub fn session(&self) -> Session {
         self.open().unwrap().lock().unwrap()
     }
