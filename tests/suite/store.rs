@@ -145,3 +145,34 @@ fn git_clean_does_not_take_the_history() {
     s.ok(["undo"]);
     assert_eq!((s.read("f"), s.read(".env")), ("0\n".into(), "key\n".into()));
 }
+
+#[test]
+fn one_that_its_owner_made_read_only_is_read_and_stays_as_it_is() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.run("echo A > f");
+        let id = newest(s);
+        s.sh("chmod -R a-w .snapback");
+        // Who looks may remember what was seen, where nothing keeps that from being written.
+        let modes = || s.sh("find .snapback -path .snapback/cache -prune -o -printf '%P %m\\n' | sort");
+        let before = modes();
+        s.ok(["list"]).prints(&id);
+        s.ok(["status"]);
+        s.ok(["diff"]).prints("M f");
+        s.ok(["diff", "-p"]).prints("+A");
+        s.ok(["cat", &id, "f"]).prints("0");
+        s.ok(["verify"]);
+        for words in [&["snap"][..], &["undo"], &["gc"], &["forget", "--yes", &id]] {
+            s.snapback(words).fails(1, &["is read-only"]).says("chmod -R u+w");
+        }
+        s.snapback(["run", "--", "touch", "ran"]).fails(125, &["is read-only"]);
+        assert_eq!((modes(), s.has("ran")), (before, false));
+        s.sh("chmod -R u+w .snapback");
+        s.ok(["undo"]);
+        assert_eq!(s.read("f"), "0");
+        // Who takes it from the whole project does not mean the store.
+        s.run("echo B > f; chmod -R a-w .");
+        s.ok(["undo"]);
+        assert_eq!(s.read("f"), "0");
+    });
+}

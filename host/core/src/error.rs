@@ -72,7 +72,13 @@ impl Error {
         let error = error.into();
         let (kind, why) = explain(&error);
         let message = format!("{doing} {}: {why}", show(path.as_ref()));
-        Self { os: error.raw_os_error(), ..Self::new(kind, message) }
+        let told = Self { os: error.raw_os_error(), ..Self::new(kind, message) };
+        match error.kind() {
+            io::ErrorKind::ReadOnlyFilesystem => {
+                told.hint("looking goes on; `mount` shows whether it was mounted so, or an error made it so")
+            }
+            _ => told,
+        }
     }
 
     /// Why a system call failed, alone: "permission denied".

@@ -41,7 +41,7 @@ impl Seen {
     /// When they cannot be looked at.
     pub fn look(store: &Store, dir: &Dir, name: &[u8]) -> Result<Self> {
         let device = dir.stat_self()?.st_dev;
-        let clock = Clock::now(store, device)?;
+        let clock = Clock::now(store, device);
         let (database, journal) = (stat(dir, name)?, stat(dir, &side(name, SIDES[0]))?);
         // A log without a byte says nothing: whoever looks at a database may make one.
         let log = stat(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);

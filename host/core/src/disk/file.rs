@@ -21,6 +21,13 @@ impl Handle {
         Self { file, path }
     }
 
+    /// A file in memory, for what nobody keeps; messages call it `path`.
+    pub fn in_memory(path: &Path) -> Result<Self> {
+        let file = rustix::fs::memfd_create("snapback", rustix::fs::MemfdFlags::CLOEXEC);
+        file.map(|file| Self::new(file.into(), path.to_owned()))
+            .map_err(|e| failed(e, "could not use memory for", path))
+    }
+
     /// The open file, for reading.
     pub fn file(&self) -> &File {
         &self.file

@@ -141,7 +141,7 @@ fn regain(env: &Environment) -> Result<()> {
 fn read_only(path: &Path) -> Error {
     let path = show(path);
     Error::new(Kind::Denied, format!("the store {path} is read-only: its owner may not write in it"))
-        .hint(format!("looking goes on without; `chmod u+w {path}` gives the permission back"))
+        .hint(format!("looking goes on without; `chmod -R u+w {path}` gives the permission back"))
 }
 
 /// Whether the store in the directory `root` is the user's own, as far as it can be told:

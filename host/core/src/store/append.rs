@@ -155,6 +155,20 @@ impl Writer {
     }
 
     fn new_pack(&self) -> Result<OpenPack> {
+        let (name, file) = match self.create() {
+            // Whoever only looks needs no disk that can be written.
+            Err(error) if self.scratch && error.kind() == Kind::Denied => {
+                (Vec::new(), Handle::in_memory(self.store.path())?)
+            }
+            created => created?,
+        };
+        self.store.disk.write_all(&file, 0, HEAD)?;
+        let end = HEAD.len() as u64;
+        Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 })
+    }
+
+    /// A new file that is held, and its name; of what is only looked at, the name is gone.
+    fn create(&self) -> Result<(Vec<u8>, Handle)> {
         let (disk, tmp) = (&self.store.disk, self.store.tmp()?);
         loop {
             let name = super::random_hex(8)?.into_bytes();
@@ -167,9 +181,7 @@ impl Writer {
             if self.scratch {
                 disk.unlink(tmp, &name)?;
             }
-            disk.write_all(&file, 0, HEAD)?;
-            let end = HEAD.len() as u64;
-            return Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 });
+            return Ok((name, file));
         }
     }
 

@@ -130,7 +130,7 @@ fn a_store_that_its_owner_made_read_only_is_read() {
     chmod(&store, 0o500);
     let error = world.go(&Ask::Undo).err().unwrap();
     assert!(error.message().ends_with("is read-only: its owner may not write in it"), "{error}");
-    assert!(error.hint_text().unwrap().contains("chmod u+w"), "{error}");
+    assert!(error.hint_text().unwrap().contains("chmod -R u+w"), "{error}");
     assert_eq!(world.state(), "b");
     assert_eq!(fs::metadata(&store).unwrap().permissions().mode() & 0o7777, 0o500, "it stays so");
     let project = world.open().unwrap();

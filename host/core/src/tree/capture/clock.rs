@@ -1,8 +1,9 @@
 //! When the capture began, by the file system's own clock, and which entries changed
-//! so shortly before that another change may leave no trace in their times.
+//! so shortly before that another change may leave no trace in their times. Where the
+//! store cannot be written there is no such clock, and all may have changed just now.
 
 use crate::disk::Dir;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::tree::node::Time;
 use crate::tree::scan::Stat;
@@ -26,14 +27,18 @@ pub(crate) struct Clock {
 impl Clock {
     /// Now, by the clock of the file system that `store` lies on; `device` is that of
     /// what is captured.
-    pub fn now(store: &Store, device: u64) -> Result<Self> {
+    pub fn now(store: &Store, device: u64) -> Self {
+        Self::tick(store, device).unwrap_or(Self { start: i128::MIN, margin: COARSE })
+    }
+
+    fn tick(store: &Store, device: u64) -> Result<Self> {
         let dir = cache_dir(store)?;
         // Written in place: captures side by side may do so at the same moment, and each
         // sees a time at which its own walk had not begun.
         let open = store.disk().open_or_create(&dir, TICK, 0o600)?;
         store.disk().write_all(&open, 0, b"\n")?;
         let stat = Stat::of_open(open.file());
-        let stat = stat.map_err(|e| crate::error::Error::io(e, "could not look at", dir.join(TICK)))?;
+        let stat = stat.map_err(|e| Error::io(e, "could not look at", dir.join(TICK)))?;
         let same = stat.dev == device && stat.mtime.nsec != 0;
         Ok(Self { start: nanoseconds(stat.mtime), margin: if same { FINE } else { COARSE } })
     }

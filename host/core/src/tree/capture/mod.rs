@@ -90,7 +90,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         writer,
         cache: &cache,
         trust: cache.trust(previous),
-        clock: Clock::now(store, dir.id().0)?,
+        clock: Clock::now(store, dir.id().0),
         workers: Mutex::default(),
         links: Mutex::default(),
         large: Mutex::default(),
