@@ -3,8 +3,8 @@
     tests/bench/run [NAME...] [--all] [--quick] [--rounds N] [--snapback FILE] [--floor FILE]
                     [--dir DIR] [--disk DIR] [--json FILE]
 
-Names: 500 (a small unchanged project), S, M, L, B (see corpora.py). Without any: 500, S, M,
-L; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
+Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
+open). Without any: 500, S, M, L, D; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
 the measurements work. Peers that are missing are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 
+import database
 import floors
 import large
 import peers
@@ -32,7 +33,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B")
+NAMES = ("500", "S", "M", "L", "B", "D")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -50,6 +51,7 @@ class Bench:
         self.snapback = (options.snapback or floors.program()).resolve()
         self.floor = (options.floor or floors.floor()).resolve()
         self.hello = floors.hello(work)
+        self.database = floors.database()
         environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LC_ALL": "C", "TMPDIR": str(work)}
         self.runner = Runner(work, environment)
         self.compile_components()
@@ -76,6 +78,8 @@ class Bench:
             small.measure(self, 20 if quick else SMALL_ROUNDS)
         elif name == "B":
             large.measure(self)
+        elif name == "D":
+            database.measure(self, rounds)
         else:
             # One round of L is as long as seven of M.
             trees = Trees(self, name)

@@ -1,7 +1,8 @@
 """The floors: small native programs that do the least that a measured command could do.
 
 `hello` is a process that prints a line, compiled from source here. `floor` (an example of
-core) walks a tree, hashes it, appends it to one file, with two threads.
+core) walks a tree, hashes it, appends it to one file, with two threads. `database` (an example
+of the runtime) captures and puts back a SQLite database, with one.
 """
 
 import os
@@ -16,6 +17,7 @@ HELLO = 'fn main() { println!("hello, world"); }\n'
 
 
 SCAN, HASH, APPEND = "scan + lstat", "read + SHA-256", "read + SHA-256 + append"
+PAGES, BACKUP = "read pages + SHA-256 + append", ".backup + SHA-256 + quick_check"
 WORDS = {SCAN: "scan", HASH: "hash", APPEND: "append"}
 
 
@@ -53,6 +55,12 @@ def floor():
     """Builds `floor`."""
     build("--package", "snapback-core", "--example", "floor")
     return target() / "examples" / "floor"
+
+
+def database():
+    """Builds `database`."""
+    build("--package", "snapback-runtime", "--example", "database")
+    return target() / "examples" / "database"
 
 
 def hello(work):

@@ -5,8 +5,10 @@ A line whose figures were not measured says so and is neither met nor missed.
 
 import typing
 
+import database
 import small
-from floors import APPEND, HASH, SCAN
+from database import NAME as D
+from floors import APPEND, BACKUP, HASH, PAGES, SCAN
 from large import CHANGED, NAME as B, FIRST
 
 GIT, TAR, BUPSTASH = "shadow git", "tar | zstd -1", "bupstash"
@@ -62,6 +64,13 @@ def targets(results):
     yield Target(B, f"first snapshot: CPU, of {APPEND}", cpu(B, FIRST, APPEND), 1.4)
     yield Target(B, "first snapshot: allocated where blocks can be shared, of the corpus", allocated(results), 0.05)
     yield Target(B, f"{CHANGED}: CPU, of {HASH}", cpu(B, CHANGED, HASH), 1.3)
+    for mode in database.MODES:
+        for name in database.FIRST, database.CHANGED:
+            figure = cpu(D, f"{name}, {mode}", PAGES)
+            yield Target(D, f"capture, {name}, {mode}: CPU, of {PAGES}", figure, 1.3)
+        for name in database.ALL, database.FEW:
+            figure = cpu(D, f"{name}, {mode}", BACKUP)
+            yield Target(D, f"{name}, {mode}: CPU, of {BACKUP}", figure, 1.3)
     growth = results.middle_size(B, "growth", mine), results.middle_size(B, "changed blocks", mine)
     yield Target(B, f"{CHANGED}: growth, of the changed blocks", ratio(*growth), 1.1)
     yield Target("M", "10 snapshots, 1 % changed each: the largest growth", largest_growth(results), 3.0, "MB")

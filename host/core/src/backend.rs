@@ -6,7 +6,7 @@
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use crate::report::Report;
-use crate::store::{Store, Writer};
+use crate::store::{Source, Store, Writer};
 use crate::tree::{Plans, Surveys};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub struct Call {
     pub target: Arc<Target>,
     /// Where stored objects are read from; none where there is no store yet, for a survey.
     pub store: Option<Arc<Store>>,
-    /// Where captured objects go; none for a restore.
+    /// Where captured objects go; for a restore, where they are read from that only it knows.
     pub writer: Option<Arc<Writer>>,
     /// The parts that a restore will write next, when the capture is the one before
     /// a restore: whatever those cover must be captured, whatever today's rules say.
@@ -101,6 +101,17 @@ impl Call {
     /// `NotFound` when there is none yet.
     pub fn store(&self) -> Result<&Arc<Store>> {
         self.store.as_ref().ok_or_else(|| Error::new(Kind::NotFound, "there is no store yet"))
+    }
+
+    /// Where objects are read from: what goes through the writer is in the store, too.
+    ///
+    /// # Errors
+    /// As [`Self::store`] has them.
+    pub fn source(&self) -> Result<&dyn Source> {
+        match &self.writer {
+            Some(writer) => Ok(&**writer),
+            None => Ok(&**self.store()?),
+        }
     }
 }
 

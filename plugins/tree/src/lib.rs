@@ -35,8 +35,17 @@ impl Backend for Tree {
 
 fn open(target: &Target) -> Result<Directory> {
     let mut options = Options::new();
-    for key in ["paths", "ignore", "include", "max-files-per-dir", "cross-mounts", "git", "strategy", "times"]
-    {
+    for key in [
+        "paths",
+        "ignore",
+        "include",
+        "max-files-per-dir",
+        "cross-mounts",
+        "git",
+        "sqlite",
+        "strategy",
+        "times",
+    ] {
         options.pass(target, key);
     }
     if flag(target, "skip-regenerable")? {

@@ -1,6 +1,9 @@
 //! Databases that applications hold open, with Python and its own SQLite at work on them.
 
 mod declared;
+mod diff;
+mod found;
+mod large;
 mod leftovers;
 mod python;
 mod steps;

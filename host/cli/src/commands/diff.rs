@@ -8,17 +8,22 @@ use crate::exit::Code;
 use crate::json::Change;
 use crate::output::Out;
 use crate::render::words::{Counts, letter};
-use crate::render::{patch, plan};
+use crate::render::{database, patch, plan};
 use crate::terminal::{Terminal, Tone};
-use snapback_core::backend::Target;
+use snapback_core::backend::{Cancel, Target};
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
 use snapback_core::session::{Difference, Present, Project, What, differences};
-use snapback_core::store::Source;
+use snapback_core::store::{Source, Store};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
+use snapback_runtime::sqlite::{self, Comparison};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Rows of a table that a patch shows.
+const ROWS: usize = 20;
 
 /// Does it.
 ///
@@ -49,6 +54,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         terminal: context.terminal,
         form: Form::of(args, context.global.json),
         source,
+        store: &store,
         counts: BTreeMap::new(),
         begun: false,
     };
@@ -58,7 +64,9 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     differences(source, &from.targets, after, &mut |mut change, entries| {
         if is_wanted(&change, &bases, &paths) {
             let now = entries.and_then(|entries| entries.after.as_ref());
-            change.by = apart.as_ref().and_then(|apart| apart.by(&change.target, &change.path, now));
+            let now = change.known(source, now)?;
+            change.by =
+                apart.as_ref().and_then(|apart| apart.by(&change.target, &change.path, now.as_deref()));
             any = true;
             found.one(&change, entries)?;
         }
@@ -126,6 +134,7 @@ struct Found<'a> {
     terminal: Terminal,
     form: Form,
     source: &'a dyn Source,
+    store: &'a Arc<Store>,
     counts: BTreeMap<String, Counts>,
     begun: bool,
 }
@@ -143,7 +152,11 @@ impl Found<'_> {
     fn one(&mut self, change: &Difference, entries: Option<&compare::Change>) -> Result<()> {
         match self.form {
             Form::Json => {
-                let json = serde_json::to_string(&Change::from(change)).expect("a change is JSON");
+                let json = match self.inside(change, entries) {
+                    Some(Ok(found)) => Change::from(change).with(found),
+                    _ => Change::from(change),
+                };
+                let json = serde_json::to_string(&json).expect("a change is JSON");
                 let comma = if self.begun { "," } else { "" };
                 self.begun = true;
                 self.out.bytes(format!("{comma}\n    {json}").as_bytes())
@@ -152,9 +165,15 @@ impl Found<'_> {
                 self.counts.entry(change.target.to_string()).or_default().add(change.kind);
                 Ok(())
             }
-            Form::Short => self.head(change),
+            Form::Short => {
+                self.head(change)?;
+                self.rows(change, entries).map(drop)
+            }
             Form::Patch => {
                 self.head(change)?;
+                if self.rows(change, entries)? {
+                    return Ok(());
+                }
                 let out = &mut *self.out;
                 match entries {
                     Some(entries) => {
@@ -164,6 +183,24 @@ impl Found<'_> {
                 }
             }
         }
+    }
+
+    /// What differs inside the databases that `change` is about; none when it is about none.
+    fn inside(&self, change: &Difference, entries: Option<&compare::Change>) -> Option<Result<Comparison>> {
+        let entries = entries.filter(|_| change.what == What::Database)?;
+        let sides = (entries.before.as_ref(), entries.after.as_ref());
+        sqlite::compare(self.store, self.source, sides, ROWS, &Cancel::default()).transpose()
+    }
+
+    /// Writes what differs inside; whether there was anything to write about.
+    fn rows(&mut self, change: &Difference, entries: Option<&compare::Change>) -> Result<bool> {
+        let lines = match self.inside(change, entries) {
+            None => return Ok(false),
+            Some(Ok(found)) => database::lines(&found, self.form == Form::Patch, &self.terminal),
+            Some(Err(error)) => vec![format!("  ({})", escaped(&error.to_string()))],
+        };
+        lines.iter().try_for_each(|line| self.out.styled(line))?;
+        Ok(true)
     }
 
     fn head(&mut self, change: &Difference) -> Result<()> {

@@ -7,6 +7,7 @@ use super::names::{Named, path};
 use serde::{Serialize, Serializer};
 use snapback_core::session::{By, Difference, Freed, History, NotRestored};
 use snapback_core::text::Bytes;
+use snapback_runtime::sqlite::Comparison;
 
 /// One difference, as `diff` and `undo` have it.
 pub struct Change {
@@ -14,6 +15,44 @@ pub struct Change {
     kind: &'static str,
     path: Bytes,
     by: Option<&'static str>,
+    rows: Option<Rows>,
+}
+
+/// What differs inside a database.
+#[derive(Serialize)]
+struct Rows {
+    schema: Vec<Object>,
+    tables: Vec<Table>,
+}
+
+#[derive(Serialize)]
+struct Object {
+    kind: &'static str,
+    #[serde(rename = "type")]
+    what: String,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Table {
+    name: String,
+    added: u64,
+    modified: u64,
+    deleted: u64,
+}
+
+impl Change {
+    /// The same with what differs inside the database that it is about.
+    #[must_use]
+    pub fn with(self, found: Comparison) -> Self {
+        let objects = found.schema.into_iter();
+        let schema = objects.map(|o| Object { kind: o.kind.word(), what: o.what, name: o.name });
+        let tables = found.tables.into_iter().map(|table| {
+            let (added, modified, deleted) = (table.added, table.modified, table.deleted);
+            Table { name: table.name, added, modified, deleted }
+        });
+        Self { rows: Some(Rows { schema: schema.collect(), tables: tables.collect() }), ..self }
+    }
 }
 
 impl From<&Difference> for Change {
@@ -23,6 +62,7 @@ impl From<&Difference> for Change {
             kind: difference.kind.word(),
             path: Bytes(difference.path.clone()),
             by: difference.by.map(By::word),
+            rows: None,
         }
     }
 }
@@ -37,8 +77,11 @@ impl Serialize for Change {
             path: Named<'a, 1>,
             #[serde(skip_serializing_if = "Option::is_none")]
             by: Option<&'static str>,
+            #[serde(flatten)]
+            rows: Option<&'a Rows>,
         }
-        Form { target: &self.target, kind: self.kind, path: path(&self.path), by: self.by }.serialize(s)
+        let (target, path, rows) = (&self.target, path(&self.path), self.rows.as_ref());
+        Form { target, kind: self.kind, path, by: self.by, rows }.serialize(s)
     }
 }
 

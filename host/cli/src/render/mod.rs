@@ -4,6 +4,7 @@
 //! terminal. Nothing here prints.
 
 pub mod beyond;
+pub mod database;
 pub mod left_out;
 pub mod patch;
 pub mod plan;

@@ -10,11 +10,13 @@
 //! SQLite counts commits: every restore goes on counting.
 
 mod files;
+pub mod header;
 mod put;
 mod seen;
 mod state;
 
 pub use files::{SIDES, capture_file, file_entry, side};
+pub use header::Header;
 pub use put::{Stage, fill_file, settle};
 pub use seen::Seen;
 pub use state::{state, state_like};

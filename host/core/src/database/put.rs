@@ -156,12 +156,19 @@ impl Drop for Stage<'_> {
 ///
 /// # Errors
 /// When the content cannot be read or the disk refuses.
-pub fn fill_file(call: &Call, dir: &Dir, name: &[u8], source: &dyn Source, entry: &Entry) -> Result<u64> {
+pub fn fill_file(
+    disk: &Disk,
+    dir: &Dir,
+    name: &[u8],
+    source: &dyn Source,
+    entry: &Entry,
+    cancel: &Cancel,
+) -> Result<u64> {
     let Node::File { content, size, .. } = &entry.node else {
         return Err(Error::corrupt("what is to be a file is none"));
     };
-    let file = call.store()?.disk().create_file(dir, name, 0o600)?;
-    fill(call.store()?.disk(), &file, source, (content, *size), &call.cancel)?;
+    let file = disk.create_file(dir, name, 0o600)?;
+    fill(disk, &file, source, (content, *size), cancel)?;
     Ok(*size)
 }
 

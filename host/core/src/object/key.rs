@@ -81,7 +81,8 @@ impl Key {
         &self.hash
     }
 
-    /// A key from its parts, for decoders of data whose own hash was checked.
+    /// A key from its parts, for decoders of data whose own hash was checked, and for what
+    /// is known by less than its bytes.
     pub(crate) fn from_parts(kind: ObjectKind, hash: [u8; 32]) -> Self {
         Self { kind, hash }
     }

@@ -60,7 +60,8 @@ impl Session {
         let writer = self.writer()?;
         let elsewhere = self.all_claims(saved.targets.iter().map(|c| &c.target))?;
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        let captured: Vec<Captured> = self.capture(jobs, elsewhere, &writer, &selection)?;
+        let captured: Vec<Captured> =
+            self.capture(jobs, elsewhere, &writer, &selection, &mut |_| Ok(None))?;
         let kind = match journal.record {
             Record::Undid { .. } => SnapshotKind::PreUndo,
             Record::Redid { .. } => SnapshotKind::PreRedo,

@@ -1,6 +1,7 @@
 //! Capturing targets side by side.
 
 use super::Project;
+use super::found::{EachFound, database_path};
 use super::noted::Noted;
 use super::take::Selection;
 use crate::backend::{Call, Elsewhere, Hold, Part, Target};
@@ -29,21 +30,31 @@ impl Job {
 }
 
 impl Project {
-    /// Captures all `jobs` into `writer`, in their order: those that capture files of
-    /// `elsewhere` at the same time after all others at the same time. Nothing is kept
-    /// when one of them fails.
+    /// Captures all `jobs` into `writer`: at the same time those that capture no files of
+    /// `elsewhere`, then the others, then those of the databases that were found in trees
+    /// for which `found` makes a job. Nothing is kept when one of them fails.
     pub(super) fn capture(
         &self,
         jobs: Vec<Job>,
         elsewhere: Vec<Elsewhere>,
         writer: &Arc<Writer>,
         selection: &Selection,
+        found: EachFound<'_>,
     ) -> Result<Vec<Captured>> {
         let context = Context { elsewhere: Arc::new(elsewhere), writer, selection };
         let claims = |job: &Job| context.elsewhere.iter().any(|other| other.target == job.target.name);
         let (last, first): (Vec<_>, Vec<_>) = jobs.iter().enumerate().partition(|(_, job)| claims(job));
         let mut captured = self.side_by_side(&first, &context)?;
-        captured.extend(self.side_by_side(&last, &context)?);
+        let names = jobs.iter().map(|job| job.target.name.clone()).collect();
+        let trees: Vec<&Captured> = captured.iter().map(|(_, captured)| captured).collect();
+        let mut more = Vec::new();
+        for target in self.found(&**writer, &trees, &names)? {
+            more.extend(found(target)?);
+        }
+        // Each reads what it stored, which others of equal content may be about to store.
+        for (at, job) in last.into_iter().chain((jobs.len()..).zip(&more)) {
+            captured.push((at, self.capture_one(job, &context)?));
+        }
         captured.sort_by_key(|(at, _)| *at);
         Ok(captured.into_iter().map(|(_, captured)| captured).collect())
     }
@@ -67,19 +78,37 @@ impl Project {
     }
 
     /// Captures the targets of `like` (those in `names`; empty: all) with the settings
-    /// frozen in it, and at least what it covers.
+    /// frozen in it, and at least what it covers; then the databases at `wanted` paths that
+    /// are no targets of it and that it knows about.
     pub(super) fn capture_like(
         &self,
         like: &Snapshot,
         names: &[String],
         writer: &Arc<Writer>,
+        wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Captured>> {
-        let wanted = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
-        let jobs = like.targets.iter().filter(wanted);
-        let jobs = jobs.map(|c| Job { cover: c.parts.clone(), ..Job::of(&c.target) }).collect();
-        let elsewhere = self.all_claims(like.targets.iter().map(|c| &c.target))?;
+        let meant = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
+        let jobs = like.targets.iter().filter(meant);
+        let jobs = jobs.map(|c| Job { cover: c.parts.clone(), ..Job::of(&c.target) });
+        let mut jobs: Vec<Job> = jobs.collect();
+        let mut elsewhere = self.all_claims(like.targets.iter().map(|c| &c.target))?;
+        for (target, claim) in self.declared_since(like, &**writer)? {
+            if wanted(&claim.path) {
+                jobs.push(Job::of(&target));
+            }
+            elsewhere.push(claim);
+        }
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        self.capture(jobs, elsewhere, writer, &selection)
+        self.capture(
+            jobs,
+            elsewhere,
+            writer,
+            &selection,
+            &mut |target| match wanted(database_path(&target)) {
+                true => self.found_for(like, &**writer, target),
+                false => Ok(None),
+            },
+        )
     }
 
     fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {

@@ -1,17 +1,20 @@
 //! What differs between two states, target by target.
 
 use super::capture::same_content;
+use super::found::{Handed, handed};
 use super::{Project, snapshots};
 use crate::backend::Part;
-use crate::database::Database;
+use crate::database::{Database, state};
 use crate::error::{Error, Kind, Result};
 use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
-use crate::object::ObjectKind;
+use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
 use crate::tree::compare::{self, Change, ChangeKind, Only};
-use crate::tree::node::Entry;
+use crate::tree::node::{Entry, Node};
 use crate::tree::root::Root;
+use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 /// One difference.
@@ -46,6 +49,24 @@ impl What {
     fn of(change: &Change) -> Self {
         let is_dir = change.becomes_dir() || (change.after.is_none() && change.was_dir());
         if is_dir { Self::Dir } else { Self::Entry }
+    }
+}
+
+impl Difference {
+    /// The entry on one side of it, as it is known again: of a database, what counts commits
+    /// is not part of it, since that goes on when the database is put back.
+    ///
+    /// # Errors
+    /// When what is stored cannot be read.
+    pub fn known<'e>(&self, source: &dyn Source, entry: Option<&'e Entry>) -> Result<Option<Cow<'e, Entry>>> {
+        let Some(entry) = entry else { return Ok(None) };
+        let Node::File { content, size, .. } = entry.node else { return Ok(Some(Cow::Borrowed(entry))) };
+        if self.what != What::Database {
+            return Ok(Some(Cow::Borrowed(entry)));
+        }
+        let content = Key::from_parts(content.kind(), state(source, &content, size)?);
+        let node = Node::File { content, size, sparse: false };
+        Ok(Some(Cow::Owned(Entry { node, ..entry.clone() })))
     }
 }
 
@@ -114,14 +135,14 @@ impl Project {
                 .hint("`snapback diff ID ID` compares two snapshots; `snapback trust --store` trusts it"));
         }
         let source = Arc::new(store.scratch(content));
-        let targets = self.capture_like(like, &[], &source)?;
+        let targets = self.capture_like(like, &[], &source, &|_| true)?;
         Ok(Present { targets, source })
     }
 }
 
 /// Calls `found` for each difference that leads from `before` to `after`, target by
-/// target as in `before`, sorted by path in each. Targets that only one of the two
-/// has are not compared.
+/// target as in `before`, sorted by path in each. Of targets that only one of the two
+/// has, only databases are compared.
 ///
 /// # Errors
 /// When an object cannot be read, or `found` fails.
@@ -134,7 +155,36 @@ pub fn differences(
     for before in before {
         if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
             in_target(source, before, after, found)?;
+        } else {
+            of_one(source, before, after, false, found)?;
         }
+    }
+    for only in after.iter().filter(|c| before.iter().all(|before| before.target.name != c.target.name)) {
+        of_one(source, only, before, true, found)?;
+    }
+    Ok(())
+}
+
+/// The differences of a target that only one of two snapshots has: a database, which the
+/// trees of the `other` may have, or have none where it is. `came`: the other is the one
+/// before.
+fn of_one(
+    source: &dyn Source,
+    only: &Captured,
+    other: &[Captured],
+    came: bool,
+    found: EachDifference<'_>,
+) -> Result<()> {
+    for part in only.parts.iter().filter(|part| part.content.kind() == ObjectKind::Database) {
+        let database = Database::load(source, &part.content)?;
+        let handed = match handed(source, other, Path::new(""), &database.path)? {
+            Handed::Unknown => continue,
+            Handed::Nothing => None,
+            Handed::Is(handed) if handed.same_state(&database) => continue,
+            Handed::Is(handed) => Some(handed),
+        };
+        let (old, new) = if came { (handed, Some(database)) } else { (Some(database), handed) };
+        of_database(&only.target.name.as_str().into(), old, new, found)?;
     }
     Ok(())
 }
@@ -195,12 +245,27 @@ fn whole(
         _ => Ok(None),
     };
     let (old, new) = (database(before)?, database(after)?);
-    let target = target.clone();
-    let Some(path) = new.as_ref().or(old.as_ref()).map(|database| database.path.clone()) else {
-        let path = before.or(after).map_or(Vec::new(), |part| part.name.as_bytes().to_vec());
-        return found(Difference { target, kind, path, what: What::Part, by: None }, None);
+    if old.is_some() || new.is_some() {
+        return of_database(target, old, new, found);
+    }
+    let path = before.or(after).map_or(Vec::new(), |part| part.name.as_bytes().to_vec());
+    found(Difference { target: target.clone(), kind, path, what: What::Part, by: None }, None)
+}
+
+/// The difference between two databases, of which one may not be there.
+fn of_database(
+    target: &Arc<str>,
+    old: Option<Database>,
+    new: Option<Database>,
+    found: EachDifference<'_>,
+) -> Result<()> {
+    let kind = match (&old, &new) {
+        (None, _) => ChangeKind::Added,
+        (_, None) => ChangeKind::Deleted,
+        _ => ChangeKind::Modified,
     };
+    let path = new.as_ref().or(old.as_ref()).map_or(Vec::new(), |database| database.path.clone());
     let file = |database: Option<Database>| database.and_then(|database| database.file().cloned());
     let change = Change::of_file(path.clone(), file(old), file(new));
-    found(Difference { target, kind, path, what: What::Database, by: None }, Some(&change))
+    found(Difference { target: target.clone(), kind, path, what: What::Database, by: None }, Some(&change))
 }

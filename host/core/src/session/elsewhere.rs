@@ -32,7 +32,7 @@ impl Project {
 
     /// The names of `targets` in the order in which they are put back: files that are to
     /// go leave their directories first, and those that come find theirs.
-    pub(super) fn in_order(&self, targets: &[&Captured]) -> Result<Vec<String>> {
+    pub(super) fn in_order(&self, targets: &[Captured]) -> Result<Vec<String>> {
         let mut ranked = Vec::new();
         for captured in targets {
             let rank = match (self.claims(&captured.target)?.is_empty(), captured.parts.is_empty()) {
@@ -78,6 +78,32 @@ impl Project {
             }
             _ => Ok((names, trees)),
         }
+    }
+
+    /// Takes the paths of databases that were found out of `trees`, the paths that are
+    /// about trees: when none is left, trees have nothing to do with it.
+    pub(super) fn leave_to_databases(
+        &self,
+        to: &Snapshot,
+        current: &mut Vec<Captured>,
+        trees: &mut Vec<Bytes>,
+    ) -> Result<()> {
+        if trees.is_empty() {
+            return Ok(());
+        }
+        let found = current.iter().filter(|now| to.target(&now.target.name).is_none());
+        let claims = self.all_claims(found.map(|now| &now.target))?;
+        trees.retain(|path| claims.iter().all(|claim| claim.path != path.0));
+        if trees.is_empty() {
+            let mut kept = Vec::new();
+            for captured in current.drain(..) {
+                if !self.claims(&captured.target)?.is_empty() {
+                    kept.push(captured);
+                }
+            }
+            *current = kept;
+        }
+        Ok(())
     }
 }
 

@@ -184,13 +184,17 @@ impl Session {
         ready: Ready,
     ) -> Result<Vec<NotRestored>> {
         let env = self.env();
-        let missing = |s: &Snapshot| Error::corrupt(format!("snapshot {} has no target `{name}`", s.id));
-        let stored = to.target(name).ok_or_else(|| missing(to))?;
-        let current = now.target(name).ok_or_else(|| missing(now))?;
-        self.make_again(stored)?;
+        let missing = || Error::corrupt(format!("snapshot {} has no target `{name}`", to.id));
+        let like = to.target(name).or_else(|| now.target(name)).ok_or_else(missing)?;
+        // What is handed over to a target is stored nowhere else.
+        let handed = Arc::new(self.opened().scratch(true));
+        let stored = self.of_target(to, like, &handed)?;
+        let current = self.of_target(now, like, &handed)?;
+        self.make_again(&stored)?;
         let noted = Noted::new(&env.report);
         let call = Call {
             only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
+            writer: Some(handed),
             partial,
             hold: ready.hold,
             plans: ready.plans,

@@ -13,6 +13,7 @@ mod diff;
 mod elsewhere;
 mod execute;
 mod forget;
+mod found;
 mod histories;
 mod list;
 mod lock;

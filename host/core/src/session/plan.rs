@@ -145,12 +145,14 @@ impl Session {
         let names = chosen(&to, targets)?;
         let meant: Vec<&Captured> =
             to.targets.iter().filter(|c| names.is_empty() || names.contains(&c.target.name)).collect();
-        let (names, trees) = match paths {
+        let (names, mut trees) = match paths {
             [] => (names, Vec::new()),
             paths => self.narrowed(&to, &meant, paths)?,
         };
         let writer = self.writer()?;
-        let current = self.capture_like(&to, &names, &writer)?;
+        let wanted = |path: &[u8]| targets.is_empty() && is_within(path, paths);
+        let mut current = self.capture_like(&to, &names, &writer, &wanted)?;
+        self.leave_to_databases(&to, &mut current, &mut trees)?;
         let kind = match action {
             Action::Undo => SnapshotKind::PreUndo,
             Action::Redo => SnapshotKind::PreRedo,
@@ -181,15 +183,17 @@ impl Session {
         let apart = (*ask == Ask::Undo).then(|| self.apart(&to));
         let mut changes = Vec::new();
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
-        let stored: Vec<&Captured> =
-            current.iter().map(|now| to.target(&now.target.name).expect("captured like it")).collect();
-        for (now, &stored) in current.iter().zip(&stored) {
+        let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
+        let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
+        for (now, stored) in current.iter().zip(&stored) {
             in_target(&*writer, now, stored, &mut |mut difference, change| {
                 if is_within(&difference.path, paths) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
                     let present = change.and_then(|change| change.before.as_ref());
-                    difference.by = apart.as_ref().and_then(|apart| apart.by(target, path, present));
+                    let present = difference.known(&*writer, present)?;
+                    difference.by =
+                        apart.as_ref().and_then(|apart| apart.by(target, path, present.as_deref()));
                     changes.push(difference);
                 }
                 Ok(())
@@ -236,7 +240,7 @@ impl Session {
         let run = steps.find(|step| step.kind == SnapshotKind::Run);
         let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;
         let writer = Arc::new(self.opened().scratch(false));
-        let current = self.capture_like(&start, &[], &writer)?;
+        let current = self.capture_like(&start, &[], &writer, &|_| true)?;
         let mut snapshots: Vec<Snapshot> = self
             .ids()?
             .iter()

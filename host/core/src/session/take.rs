@@ -4,17 +4,17 @@ use super::beyond::Beyond;
 use super::capture::{Job, holds_with_git};
 use super::diff::{Difference, differences};
 use super::{Project, Session};
-use crate::backend::Huge;
+use crate::backend::{Huge, Target};
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
 use crate::history::{Id, snapshot};
-use crate::project::config::Configured;
 use crate::project::nearest;
 use crate::store::Writer;
 use crate::text::Bytes;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -77,18 +77,16 @@ impl Selection {
         (self.only.is_empty() || self.only.iter().any(|n| n == name)) && !self.skip.iter().any(|n| n == name)
     }
 
-    fn check(&self, configured: &[Configured]) -> Result<()> {
-        let names = || configured.iter().map(|c| c.target.name.as_str());
-        for name in self.only.iter().chain(&self.skip) {
-            if !names().any(|known| known == name) {
-                let error = Error::new(Kind::Invalid, format!("there is no target `{name}`"));
-                return Err(match nearest(name, names()) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => {
-                        error.hint(format!("this project has: {}", names().collect::<Vec<_>>().join(", ")))
-                    }
-                });
-            }
+    /// Refuses what is neither one of the targets called `names`, nor `may_be` one.
+    fn check(&self, names: &BTreeSet<String>, may_be: impl Fn(&str) -> bool) -> Result<()> {
+        let unknown = |name: &&String| !names.contains(*name) && !may_be(name);
+        if let Some(name) = self.only.iter().chain(&self.skip).find(unknown) {
+            let error = Error::new(Kind::Invalid, format!("there is no target `{name}`"));
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(match nearest(name, known.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("this project has: {}", known.join(", "))),
+            });
         }
         Ok(())
     }
@@ -106,16 +104,31 @@ impl Session {
     pub fn take(&self, request: Request) -> Result<Taken> {
         let selection = &request.selection;
         let configured = &self.config()?.targets;
-        selection.check(configured)?;
+        let mut names: BTreeSet<String> = configured.iter().map(|c| c.target.name.clone()).collect();
+        selection.check(&names, |name| self.env().root.join(name).is_file())?;
         if request.kind == SnapshotKind::Run || request.kind == SnapshotKind::Manual {
             self.check_place(selection.allow_huge)?;
         }
         let (wanted, skipped): (Vec<_>, Vec<_>) =
             configured.iter().partition(|c| selection.takes(&c.target.name));
-        let jobs = wanted.iter().map(|c| Job::of(&c.target)).collect();
-        let elsewhere = self.all_claims(configured.iter().map(|c| &c.target))?;
+        // A database is a target by its path, whether or not a tree is captured that finds it.
+        let named = selection.only.iter().filter(|name| !names.contains(*name));
+        let named: Vec<Target> = named.filter_map(|name| self.found_at(name, &names)).collect();
+        let targets = wanted.iter().map(|c| &c.target).chain(&named);
+        let jobs = targets.map(Job::of).collect();
+        let elsewhere = self.all_claims(configured.iter().map(|c| &c.target).chain(&named))?;
+        let mut skipped: Vec<String> = skipped.iter().map(|c| c.target.name.clone()).collect();
+        names.extend(named.iter().map(|target| target.name.clone()));
         let writer = self.writer()?;
-        let targets = self.capture(jobs, elsewhere, &writer, selection)?;
+        let targets = self.capture(jobs, elsewhere, &writer, selection, &mut |found| {
+            names.insert(found.name.clone());
+            if selection.takes(&found.name) {
+                return Ok(Some(Job::of(&found)));
+            }
+            skipped.push(found.name);
+            Ok(None)
+        })?;
+        selection.check(&names, |_| false)?;
         let outer = self.outer_run();
 
         if request.kind == SnapshotKind::Manual && request.message.is_none() && !request.pinned {
@@ -131,7 +144,7 @@ impl Session {
             message: request.message,
             command: request.command,
             pinned: request.pinned,
-            skipped: skipped.iter().map(|c| c.target.name.clone()).collect(),
+            skipped,
             run: outer,
             ..self.record(request.kind, targets)
         };
@@ -220,11 +233,9 @@ impl Session {
         let present = self.present(&start, false)?;
         let (mut changes, mut found) = (Changes::default(), Vec::new());
         differences(&*present.source, &start.targets, &present.targets, &mut |difference, change| {
-            changes.add(
-                &difference.target,
-                &difference.path,
-                change.and_then(|change| change.after.as_ref()),
-            );
+            let after = change.and_then(|change| change.after.as_ref());
+            let after = difference.known(&*present.source, after)?;
+            changes.add(&difference.target, &difference.path, after.as_deref());
             found.push(difference);
             Ok(())
         })?;

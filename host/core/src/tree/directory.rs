@@ -67,6 +67,12 @@ impl Directory {
         &self.setting
     }
 
+    /// What caches about what it captures are called by: with other files, others.
+    pub(crate) fn cached_as(&self) -> String {
+        let apart = if self.options().sqlite { "+sqlite" } else { "" };
+        format!("{}{apart}", self.setting)
+    }
+
     /// That setting's value.
     pub fn value(&self) -> &str {
         &self.value

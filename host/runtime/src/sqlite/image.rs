@@ -1,8 +1,9 @@
 //! Reading a database's pages as one file, in order, as a checkpoint would leave them.
 
+use super::fault;
 use super::open::At;
-use super::{fault, header};
 use rusqlite::{Connection, Rows};
+use snapback_core::database::header;
 use snapback_core::error::{Error, Result};
 use snapback_core::object::Key;
 use snapback_core::store::{Lane, content};

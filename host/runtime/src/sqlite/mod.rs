@@ -16,16 +16,16 @@
 //! trusted, nothing is loaded, no link is followed, and no file is touched but the
 //! database and its own.
 //!
-//! Rooms: `place` (where it is), `open` (connections), `header`, `route` (how it is to be
+//! Rooms: `place` (where it is), `open` (connections), `route` (how it is to be
 //! read), `image` (reading it), `copy` (what was left behind, recovered elsewhere),
 //! `capture`; `stored` (what is to come back, checked), `lock` (what is there, held
-//! fast), `restore`, `pages`, `whole`, `put` (three ways to put it back); `holders`.
+//! fast), `restore`, `pages`, `whole`, `put` (three ways to put it back); `compare` (what differs between two); `holders`.
 
 mod capture;
 mod claim;
+mod compare;
 mod copy;
 mod fault;
-mod header;
 mod holders;
 mod image;
 mod lock;
@@ -39,6 +39,7 @@ mod route;
 mod stored;
 mod whole;
 
+pub use compare::{Change, Comparison, Object, Table, compare};
 pub use options::Options;
 
 use place::Place;

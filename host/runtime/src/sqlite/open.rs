@@ -157,6 +157,30 @@ pub fn private(dir: &Dir, name: &str, as_is: bool, cancel: &Cancel) -> rusqlite:
     Ok(connection)
 }
 
+/// A connection that has files of our own attached as `before` and `after`, only to read
+/// them; where there is none, an empty database.
+///
+/// # Errors
+/// What SQLite says.
+pub fn compared(dir: &Dir, files: [Option<&str>; 2], cancel: &Cancel) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(":memory:", flags)?;
+    configure(&connection, Access::Read)?;
+    for (schema, file) in ["before", "after"].into_iter().zip(files) {
+        let fd = dir.as_fd().as_raw_fd();
+        let path = file.map_or_else(
+            || ":memory:".to_owned(),
+            |file| format!("file:/proc/self/fd/{fd}/{file}?immutable=1"),
+        );
+        connection.execute(&format!("ATTACH ?1 AS {schema}"), [path])?;
+    }
+    let cancel = cancel.clone();
+    connection.progress_handler(10_000, Some(move || cancel.is_cancelled()))?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
 fn configure(connection: &Connection, access: Access) -> rusqlite::Result<()> {
     for (what, on) in [
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),

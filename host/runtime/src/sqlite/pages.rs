@@ -7,7 +7,6 @@
 //! is waited for, as with any commit.
 
 use super::fault;
-use super::header::{Header, set_cookie};
 use super::image;
 use super::lock::{Locked, leave_log};
 use super::open::{Access, Opened};
@@ -15,6 +14,7 @@ use super::restore::{Now, Restore, content, same_content};
 use super::stored::Image;
 use rusqlite::types::Null;
 use rusqlite::{Connection, params};
+use snapback_core::database::header::{Header, set_cookie};
 use snapback_core::database::{Found, state, state_like};
 use snapback_core::error::Result;
 use snapback_core::store::content::differing;
@@ -120,7 +120,7 @@ fn write(this: &Restore<'_>, connection: &Connection, image: &Image<'_>, header:
     // The first page always: what counts is in it.
     let mut ranges: Vec<Range<u64>> = Vec::from([Range { start: 0, end: size }]);
     let ((now_key, now_size), (key, _)) = (content(current), content(stored));
-    differing(&**this.call.store()?, (&now_key, now_size), (&key, bytes), &mut |start, length| {
+    differing(this.call.source()?, (&now_key, now_size), (&key, bytes), &mut |start, length| {
         ranges.push(start.max(size)..start + length);
         Ok(())
     })?;

@@ -16,7 +16,7 @@ use snapback_core::tree::node::Entry;
 pub fn image(this: &Restore<'_>, file: &Entry) -> Result<()> {
     let (call, dir) = (this.call, this.dir);
     let stage = Stage::open(call, dir)?;
-    stage.make(call, &**call.store()?, file)?;
+    stage.make(call, call.source()?, file)?;
     let there = current(this);
     clear_sides(this, there)?;
     stage.place(call, file, dir, named(there, &file.name))?;
@@ -37,7 +37,7 @@ fn over_database(this: &Restore<'_>) -> Result<()> {
     let told = at.told("could not lock");
     let stage = Stage::open(call, dir)?;
     let entries = stored(this);
-    entries.iter().try_for_each(|entry| stage.make(call, &**call.store()?, entry))?;
+    entries.iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
     let locked = Locked::new(Opened::open(at, Access::Write, this.claim()?)?).map_err(&told)?;
     pages::confirm(this, &locked.opened.connection, &locked.opened.file, false)?;
     let (opened, wal) = (locked.opened, locked.wal);
@@ -74,7 +74,7 @@ fn over_database(this: &Restore<'_>) -> Result<()> {
 fn over_files(this: &Restore<'_>) -> Result<()> {
     let (call, dir) = (this.call, this.dir);
     let (stage, there, entries) = (Stage::open(call, dir)?, current(this), stored(this));
-    entries.iter().try_for_each(|entry| stage.make(call, &**call.store()?, entry))?;
+    entries.iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
     for entry in there.iter().filter(|entry| named(entries, &entry.name).is_none()) {
         stage.take_out(call, dir, entry)?;
     }

@@ -18,8 +18,9 @@ use super::claim::Claim;
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, header, pages, put, whole};
+use super::{Database, pages, put, whole};
 use snapback_core::backend::Call;
+use snapback_core::database::header;
 use snapback_core::database::{Database as Captured, Found, Seen, settle};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result};
@@ -52,7 +53,7 @@ pub enum Now {
 /// Makes what is there the stored one.
 pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: Option<&Key>) -> Result<()> {
     let load = |key: Option<&Key>| {
-        key.map(|key| Captured::load(&**call.store()?, key).map(|captured| captured.found)).transpose()
+        key.map(|key| Captured::load(call.source()?, key).map(|captured| captured.found)).transpose()
     };
     let (stored, current) = (load(stored)?, load(current_key)?);
     let (place, disk) = (&database.place, call.store()?.disk());
@@ -130,7 +131,7 @@ impl Restore<'_> {
     }
 
     fn checked(&self, file: &Entry) -> Result<Image<'_>> {
-        let image = Image::make(self.call, &**self.call.store()?, file, &self.database.place)?;
+        let image = Image::make(self.call, self.call.source()?, file, &self.database.place)?;
         image.check()?;
         Ok(image)
     }
@@ -201,7 +202,7 @@ impl Restore<'_> {
     /// When they cannot be read.
     pub fn begin_of(&self, file: &Entry) -> Result<Vec<u8>> {
         let ((key, size), mut begin) = (content(file), Vec::new());
-        load_range(&**self.call.store()?, &key, size, 0..header::LENGTH as u64, &mut |_, piece| {
+        load_range(self.call.source()?, &key, size, 0..header::LENGTH as u64, &mut |_, piece| {
             match piece {
                 Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
                 Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),

@@ -5,9 +5,9 @@
 //! database that was closed cleanly is read as it is, and what a killed process left
 //! is recovered in a copy.
 
-use super::header;
 use super::open::At;
 use rustix::process::{Flock, FlockOffsetType, FlockType};
+use snapback_core::database::header;
 use snapback_core::database::{SIDES, Seen, side};
 use snapback_core::error::{Error, Result};
 use std::fs::File;

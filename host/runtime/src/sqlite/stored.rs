@@ -2,12 +2,12 @@
 //! anything is touched, then read page by page.
 
 use super::fault;
-use super::header::{self, Header};
 use super::open::private;
 use super::place::Place;
 use rusqlite::Connection;
 use snapback_core::backend::{Call, Cancel};
 use snapback_core::database;
+use snapback_core::database::header::{self, Header};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::store::{Source, Workspace};
 use snapback_core::tree::node::Entry;
@@ -35,7 +35,14 @@ impl<'a> Image<'a> {
     /// `NotFound` and `Corrupt` when it is not whole.
     pub fn make(call: &Call, source: &dyn Source, entry: &Entry, place: &'a Place) -> Result<Self> {
         let workspace = call.store()?.workspace()?;
-        let size = database::fill_file(call, workspace.dir(), NAME.as_bytes(), source, entry)?;
+        let size = database::fill_file(
+            call.store()?.disk(),
+            workspace.dir(),
+            NAME.as_bytes(),
+            source,
+            entry,
+            &call.cancel,
+        )?;
         let file = workspace.dir().open_file(NAME.as_bytes())?;
         let mut image = Self { workspace, file, place, cancel: call.cancel.clone(), size, header: None };
         if size > 0 {

@@ -85,7 +85,7 @@ fn with_request<T>(
     };
     let roots = (read(stored)?, read(current)?);
     let store = call.store()?;
-    let cache = StatCache::load(store.path(), &call.target.name, dir.setting());
+    let cache = StatCache::load(store.path(), &call.target.name, &dir.cached_as());
     let handle = dir.handle().try_clone_to_owned().map_err(|e| Error::io(e, "could not open", dir.path()))?;
     act(&Request {
         directory: &Dir::from_fd(handle, dir.path().to_owned()),

@@ -7,6 +7,7 @@ use super::{Capture, Worker, lock};
 use crate::error::{Error, Result};
 use crate::object::ObjectKind;
 use crate::tree::node::{Entry, EntryTime, Node as EntryNode, encode_times, encode_tree};
+use crate::tree::root::Why;
 use crate::tree::statcache::{RecordBuilder, Remembered};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,7 +30,8 @@ impl<'a> Capture<'a> {
 
     /// Stores a directory of which everything has come, unless it is as it was.
     fn finish(&self, worker: &mut Worker<'a>, node: &Arc<Node<'a>>) -> Result<Done> {
-        let slots = node.take();
+        let mut slots = node.take();
+        self.leave_sides(node, &mut slots)?;
         let id = node.place.dir.id();
         let present = slots.iter().filter(|slot| !matches!(slot, Slot::Absent)).count();
         // What was left out only when it was entered (a store) is absent each time.
@@ -85,6 +87,29 @@ impl<'a> Capture<'a> {
             lock(&self.update).add(id, &record);
         }
         Ok(done)
+    }
+
+    /// Takes out what lies beside databases that were found only when they were read.
+    fn leave_sides(&self, node: &Node<'a>, slots: &mut [Slot]) -> Result<()> {
+        if !node.place.has_databases() {
+            return Ok(());
+        }
+        for slot in slots {
+            let entry = match slot {
+                Slot::Absent => continue,
+                Slot::Fresh(fresh) => fresh.entry.clone(),
+                Slot::Same(at) => {
+                    let cached = node.record.and_then(|record| record.at(*at as usize));
+                    cached.and_then(|cached| cached.to_entry()).ok_or_else(damaged)?.0
+                }
+            };
+            if !matches!(entry.node, EntryNode::Dir(_)) && node.place.is_beside_database(&entry.name) {
+                let path = node.place.dir.path_of(&entry.name);
+                self.walk.leave_out(path, Why::Elsewhere, "", None, None);
+                *slot = Slot::Absent;
+            }
+        }
+        Ok(())
     }
 
     /// A finished directory, for the directory above.

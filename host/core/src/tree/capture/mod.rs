@@ -78,7 +78,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
     }
     let cover = cover(dir, call)?;
     let (target, store) = (call.target.name.as_str(), writer.store());
-    let cache = StatCache::load(store.path(), target, dir.setting()).unwrap_or_default();
+    let cache = StatCache::load(store.path(), target, &dir.cached_as()).unwrap_or_default();
     // Somebody may have removed the pack that it was in.
     let previous = match previous {
         Some(key) if store.contains(key)? => Some(key),
@@ -137,7 +137,7 @@ pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> 
         let _ = clock::cache_dir(store).and_then(|dir| {
             store.disk().write_cache(
                 &dir,
-                file_name(target, capture.walk.directory.setting()).as_bytes(),
+                file_name(target, &capture.walk.directory.cached_as()).as_bytes(),
                 &bytes,
                 0o600,
             )

@@ -35,8 +35,8 @@ enum Try {
     Is(Box<Fresh>),
     /// It is no longer there.
     Gone,
-    /// It could not be read, which was recorded.
-    Hole,
+    /// It is not captured, which was recorded: it could not be read, or is a database.
+    Left,
     /// It changed.
     Changed,
 }
@@ -66,7 +66,7 @@ impl<'a> Capture<'a> {
             };
             match tried {
                 Try::Is(fresh) => return Ok(Some(fresh)),
-                Try::Gone | Try::Hole => return Ok(None),
+                Try::Gone | Try::Left => return Ok(None),
                 Try::Changed => {}
             }
         }
@@ -109,6 +109,9 @@ impl<'a> Capture<'a> {
             Ok(_) => return Ok(Try::Changed),
             Err(error) => return self.failed(place, name, error, "looked at"),
         };
+        if self.walk.leave_database(place, name.to_bytes(), &file, &before) {
+            return Ok(Try::Left);
+        }
         let sparse = before.allocated < before.size && has_hole(&file, before.size);
         let xattrs = xattr::of_open(&file);
         let mut read = || {
@@ -145,7 +148,7 @@ impl<'a> Capture<'a> {
                 self.writer.check()?;
                 let path = place.dir.path_of(name.to_bytes());
                 self.walk.leave_out(path, Why::Unreadable, error.message(), None, Some(&before));
-                Ok(Try::Hole)
+                Ok(Try::Left)
             }
         }
     }
@@ -173,7 +176,7 @@ impl<'a> Capture<'a> {
             return Ok(Try::Gone);
         }
         self.walk.hole(place, name.to_bytes(), error, doing)?;
-        Ok(Try::Hole)
+        Ok(Try::Left)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::tree::apply::{Refusal, Request};
 use crate::tree::compare::{Aspects, Change, ChangeKind, Side, Step, Tape, Walk};
 use crate::tree::node::Node;
 use crate::tree::root::LeftOut;
+use crate::tree::root::Why;
 
 /// What a restore is going to do.
 #[derive(Debug, Default)]
@@ -188,6 +189,8 @@ impl Plan {
     fn not_comparable(&mut self, side: Side, left_out: &LeftOut) {
         let why = left_out.why.word();
         match side {
+            // It is put back by the target that has it.
+            _ if left_out.why == Why::Elsewhere => {}
             // What is there now was not captured: it must not be replaced.
             Side::Before => self.notes.push(Refusal::new(
                 &left_out.path,
@@ -215,7 +218,8 @@ impl Plan {
 
 /// The first of what was left out that lies in the directory at `path`.
 fn first_inside<'a>(left_out: &'a [LeftOut], path: &[u8]) -> Option<&'a LeftOut> {
-    left_out.iter().find(|item| is_inside(&item.path, path))
+    // What another target has goes before the directory does.
+    left_out.iter().find(|item| item.why != Why::Elsewhere && is_inside(&item.path, path))
 }
 
 /// Whether `path` lies in the directory at `dir`.

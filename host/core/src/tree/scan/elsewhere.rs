@@ -8,9 +8,14 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// Names that are left to other targets, by the path of the directory that holds them.
+/// What is left to other targets.
 #[derive(Default)]
-pub struct Elsewhere(HashMap<Vec<u8>, Vec<Left>>);
+pub struct Elsewhere {
+    /// Names, by the path of the directory that holds them.
+    named: HashMap<Vec<u8>, Vec<Left>>,
+    /// Whether databases that are met are left to targets of their own.
+    pub(super) finds: bool,
+}
 
 /// A name, and the target that it is left to.
 type Left = (Vec<u8>, Arc<str>);
@@ -19,11 +24,13 @@ impl Elsewhere {
     /// What of the paths that `call` names lies in `directory`.
     pub fn new(directory: &Directory, call: &Call) -> Self {
         let mut all = Self::default();
-        if call.elsewhere.is_empty() {
+        if call.elsewhere.is_empty() && !directory.options().sqlite {
             return all;
         }
         let root = call.root.canonicalize().unwrap_or_else(|_| call.root.clone());
         let Ok(base) = directory.path().strip_prefix(root) else { return all };
+        // Targets can be made only for what is in the project.
+        all.finds = directory.options().sqlite;
         let base = base.as_os_str().as_bytes();
         for other in call.elsewhere.iter() {
             let inside = match base {
@@ -33,7 +40,7 @@ impl Elsewhere {
             let Some(inside) = inside else { continue };
             let cut = inside.iter().rposition(|&b| b == b'/');
             let (dir, name) = cut.map_or((&b""[..], inside), |at| (&inside[..at], &inside[at + 1..]));
-            let names = all.0.entry(dir.to_vec()).or_default();
+            let names = all.named.entry(dir.to_vec()).or_default();
             let target: Arc<str> = other.target.as_str().into();
             for suffix in [&b""[..]].into_iter().chain(SIDES) {
                 names.push((side(name, suffix), target.clone()));
@@ -44,9 +51,9 @@ impl Elsewhere {
 
     /// The names in the directory at `path`, which is asked for only if there are any.
     pub(super) fn inside(&self, path: impl FnOnce() -> Vec<u8>) -> &[Left] {
-        if self.0.is_empty() {
+        if self.named.is_empty() {
             return &[];
         }
-        self.0.get(&path()).map_or(&[], Vec::as_slice)
+        self.named.get(&path()).map_or(&[], Vec::as_slice)
     }
 }

@@ -283,7 +283,8 @@ impl Walk<'_> {
         }
         let base = path.len();
         let elsewhere = self.elsewhere.inside(|| place.dir.path());
-        let takes_files = elsewhere.is_empty() && self.takes_files(place);
+        let databases = self.with_sides(place, listing);
+        let takes_files = elsewhere.is_empty() && databases.is_empty() && self.takes_files(place);
         let mut files = 0;
         for at in 0..listing.len() {
             let (name, mut kind) = listing.get(at);
@@ -310,7 +311,11 @@ impl Walk<'_> {
                 left.push((at as u32, Why::Elsewhere, target.clone()));
                 continue;
             }
-            match self.decide(place, listing, name, kind == FileType::Directory, path)? {
+            let mut verdict = self.decide(place, listing, name, kind == FileType::Directory, path)?;
+            if matches!(verdict, Verdict::Take(_)) && self.is_of_databases(place, &databases, name) {
+                verdict = Verdict::Leave(Why::Elsewhere, "".into());
+            }
+            match verdict {
                 Verdict::Take(taken) => {
                     files += u64::from(kind == FileType::RegularFile);
                     selected.push(Selected { at: at as u32, kind, taken });

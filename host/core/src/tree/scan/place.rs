@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::tree::ignore::{Patterns, Repository};
 use crate::tree::node::{Entry, Node, decode_tree};
 use crate::tree::root::Why;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// One directory of a walk.
 pub struct Place {
@@ -18,6 +18,8 @@ pub struct Place {
     pub(super) has_gitignore: bool,
     pub(super) repository: OnceLock<Option<Repository>>,
     pub(super) gitignore: OnceLock<Patterns>,
+    /// Databases that were found in it, and are left to targets of their own.
+    pub(super) databases: Mutex<Vec<Vec<u8>>>,
     /// Its entries in the snapshot that must be covered.
     cover: OnceLock<Option<Vec<Entry>>>,
 }
@@ -53,6 +55,7 @@ impl Place {
             has_gitignore,
             repository: OnceLock::new(),
             gitignore: OnceLock::new(),
+            databases: Mutex::default(),
             cover: OnceLock::new(),
         }
     }

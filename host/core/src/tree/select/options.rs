@@ -30,6 +30,8 @@ pub struct Options {
     pub max_files_per_dir: Option<u64>,
     /// Whether `.git` is captured.
     pub git: bool,
+    /// Whether SQLite databases are left to targets of their own.
+    pub sqlite: bool,
     /// Whether other file systems that are mounted beneath are captured.
     pub cross_mounts: bool,
     /// How content gets into the store and back.
@@ -75,6 +77,7 @@ impl Default for Options {
             regenerable: Vec::new(),
             max_files_per_dir: Some(MAX_FILES_PER_DIR),
             git: false,
+            sqlite: false,
             cross_mounts: false,
             strategy: Strategy::default(),
             times: Times::default(),
@@ -122,6 +125,7 @@ impl Options {
                     options.max_files_per_dir = (limit > 0).then_some(limit);
                 }
                 "git" => options.git = flag(key, value)?,
+                "sqlite" => options.sqlite = flag(key, value)?,
                 "cross-mounts" => options.cross_mounts = flag(key, value)?,
                 "strategy" => {
                     options.strategy = match value {
@@ -142,7 +146,7 @@ impl Options {
                     let text = format!("a directory has no option `{key}`");
                     return Err(Error::new(Kind::Invalid, text).hint(
                         "the options are paths, ignore, include, regenerable, max-files-per-dir, git, \
-                         cross-mounts, strategy and times",
+                         sqlite, cross-mounts, strategy and times",
                     ));
                 }
             }

@@ -1,6 +1,7 @@
 //! Captures of real directories into real stores.
 
 mod content;
+mod databases;
 mod git;
 mod kinds;
 mod model;
@@ -31,6 +32,7 @@ pub struct World {
     pub options: Vec<(&'static str, String)>,
     pub previous: Option<Key>,
     pub cover: Vec<Part>,
+    pub elsewhere: Vec<crate::backend::Elsewhere>,
     pub cancel: Cancel,
 }
 
@@ -75,7 +77,15 @@ impl World {
         std::fs::create_dir(temp.path().join("p")).unwrap();
         let store = Store::create(&temp.path().join("store"), disk).unwrap();
         let cancel = Cancel::default();
-        Self { temp, store, options: Vec::new(), previous: None, cover: Vec::new(), cancel }
+        Self {
+            temp,
+            store,
+            options: Vec::new(),
+            previous: None,
+            cover: Vec::new(),
+            elsewhere: Vec::new(),
+            cancel,
+        }
     }
 
     /// A path in the project.
@@ -123,7 +133,7 @@ impl World {
             writer: Some(writer.clone()),
             cover: Arc::new(self.cover.clone()),
             only: Arc::default(),
-            elsewhere: Arc::default(),
+            elsewhere: Arc::new(self.elsewhere.clone()),
             hold: None,
             partial: false,
             plans: Arc::default(),

@@ -1,4 +1,4 @@
-//! The first bytes of a database file.
+//! The first bytes of a database file: by them it is known, whatever its name is.
 
 use std::fs::File;
 use std::io;

@@ -1,0 +1,241 @@
+//! Databases that nobody declared: found while trees are captured, each a target of its
+//! own that is called by its path.
+//!
+//! So one snapshot may have a target that another lacks. What the other has of it then is
+//! what its trees have: a file, which is handed over to the target; nothing, and the
+//! database goes; or nothing is known since it was left out, and the database is left alone.
+
+use super::Project;
+use super::absent::names;
+use super::capture::{Job, roots};
+use crate::backend::{Elsewhere, Part, Target};
+use crate::database::{Database, Found, Header, SIDES, header, side, state};
+use crate::disk::Dir;
+use crate::error::{Error, Result};
+use crate::history::snapshot::{Captured, Snapshot};
+use crate::object::ObjectKind;
+use crate::store::content::{Piece, load_range};
+use crate::store::{Source, Writer};
+use crate::tree::node::{Entry, Node};
+use crate::tree::root::Why;
+use crate::tree::view::View;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The backend of targets that are made for databases, its setting for where one is, and
+/// its one part.
+const BACKEND: &str = "sqlite";
+const PATH: &str = "path";
+const PART: &str = "database";
+
+/// Decides about a database that was found: how it is captured, if it is.
+pub(super) type EachFound<'a> = &'a mut dyn FnMut(Target) -> Result<Option<Job>>;
+
+/// What a snapshot has of a database that is no target of its own in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Handed {
+    /// It was left out, or lies in nothing that was captured.
+    Unknown,
+    /// There was none.
+    Nothing,
+    /// This was in a tree.
+    Is(Database),
+}
+
+impl Project {
+    /// Targets for the databases that the trees in `captured` left to them; those that
+    /// lie beside another one belong to it. `others` are the targets that are there.
+    pub(super) fn found(
+        &self,
+        source: &dyn Source,
+        captured: &[&Captured],
+        others: &BTreeSet<String>,
+    ) -> Result<Vec<Target>> {
+        let mut paths = BTreeSet::new();
+        for root in captured.iter().flat_map(|captured| roots(source, &captured.parts)) {
+            let root = root?;
+            let Some(base) = names(&self.env.root, &root.value) else { continue };
+            let found =
+                |item: &&crate::tree::root::LeftOut| item.why == Why::Elsewhere && item.detail.is_empty();
+            for item in root.left_out.iter().filter(found) {
+                paths.insert(base.iter().copied().chain([&item.path[..]]).collect::<Vec<_>>().join(&b'/'));
+            }
+        }
+        let is_beside = |path: &[u8]| {
+            SIDES.iter().filter_map(|suffix| path.strip_suffix(*suffix)).any(|of| paths.contains(of))
+        };
+        let alone = paths.iter().filter(|path| !is_beside(path));
+        Ok(alone.filter_map(|path| std::str::from_utf8(path).ok()).map(|path| made(path, others)).collect())
+    }
+
+    /// The target for the database at `path` in the project, when one is there.
+    pub(super) fn found_at(&self, path: &str, others: &BTreeSet<String>) -> Option<Target> {
+        let mut names = names(&self.env.root, path)?;
+        let name = names.pop()?;
+        let dir =
+            names.into_iter().try_fold(Dir::open(&self.env.root).ok()?, |dir, name| dir.child(name).ok())?;
+        let file = dir.open_file(name).ok()?;
+        matches!(header::read(&file), Ok(Some(_))).then(|| made(path, others))
+    }
+
+    /// The target that is to be captured for a database at `path` that is no target of
+    /// the snapshot `like`, and where today's settings name one, that one; none where
+    /// `like` does not say what was there.
+    pub(super) fn found_for(
+        &self,
+        like: &Snapshot,
+        source: &dyn Source,
+        found: Target,
+    ) -> Result<Option<Job>> {
+        let path = database_path(&found);
+        if handed(source, &like.targets, &self.env.root, path)? == Handed::Unknown {
+            return Ok(None);
+        }
+        let declared = self.declared(|claim| claim.path == path)?;
+        Ok(Some(Job::of(declared.first().map_or(&found, |(target, _)| target))))
+    }
+
+    /// Today's targets for files that the trees of `like` have as files of theirs.
+    pub(super) fn declared_since(
+        &self,
+        like: &Snapshot,
+        source: &dyn Source,
+    ) -> Result<Vec<(Target, Elsewhere)>> {
+        let known = self.all_claims(like.targets.iter().map(|captured| &captured.target))?;
+        let mut since = self.declared(|claim| known.iter().all(|known| known.path != claim.path))?;
+        let mut failed = Ok(());
+        since.retain(|(_, claim)| match handed(source, &like.targets, &self.env.root, &claim.path) {
+            Ok(handed) => matches!(handed, Handed::Is(_)),
+            Err(error) => {
+                failed = Err(error);
+                false
+            }
+        });
+        failed.map(|()| since)
+    }
+
+    /// Today's targets with a claim that is `wanted`. Where snapback.toml cannot be read
+    /// there are none: what a snapshot has comes back all the same.
+    fn declared(&self, wanted: impl Fn(&Elsewhere) -> bool) -> Result<Vec<(Target, Elsewhere)>> {
+        let Ok(config) = self.config() else { return Ok(Vec::new()) };
+        let mut declared = Vec::new();
+        for configured in &config.targets {
+            for claim in self.claims(&configured.target)?.into_iter().filter(|claim| wanted(claim)) {
+                declared.push((configured.target.clone(), claim));
+            }
+        }
+        Ok(declared)
+    }
+
+    /// What `snapshot` has for the target of `like`, a capture in another snapshot: what
+    /// was handed over is stored through `writer`.
+    ///
+    /// # Errors
+    /// `Corrupt` when it has nothing to do with it.
+    pub(super) fn of_target(
+        &self,
+        snapshot: &Snapshot,
+        like: &Captured,
+        writer: &Writer,
+    ) -> Result<Captured> {
+        let name = &like.target.name;
+        if let Some(captured) = snapshot.target(name) {
+            return Ok(captured.clone());
+        }
+        let missing = || Error::corrupt(format!("snapshot {} has no target `{name}`", snapshot.id));
+        let claim = self.claims(&like.target)?.into_iter().next().ok_or_else(missing)?;
+        let parts = match handed(writer, &snapshot.targets, &self.env.root, &claim.path)? {
+            Handed::Unknown => return Err(missing()),
+            Handed::Nothing => Vec::new(),
+            Handed::Is(database) => {
+                let mut lane = writer.lane();
+                let content = lane.put(ObjectKind::Database, &database.encode())?;
+                lane.publish()?;
+                vec![Part { name: PART.into(), content }]
+            }
+        };
+        let (omitted, left_out) = (Vec::new(), Vec::new());
+        Ok(Captured { target: like.target.clone(), parts, omitted, bytes: 0, files: 0, left_out })
+    }
+}
+
+/// Where the database of a target that was made for it is.
+pub(super) fn database_path(target: &Target) -> &[u8] {
+    target.settings.get(PATH).map_or(&b""[..], |path| path.as_bytes())
+}
+
+/// The target for the database at `path`: called so, unless something else is.
+fn made(path: &str, others: &BTreeSet<String>) -> Target {
+    let name = if others.contains(path) { format!("./{path}") } else { path.to_owned() };
+    let settings = [(PATH.to_owned(), path.to_owned())].into();
+    Target { name, backend: BACKEND.into(), settings }
+}
+
+/// What the trees in `captured` have of the database at `path` in the project at `root`.
+///
+/// # Errors
+/// When what is stored cannot be read.
+pub(super) fn handed(source: &dyn Source, captured: &[Captured], root: &Path, path: &[u8]) -> Result<Handed> {
+    for tree in captured.iter().flat_map(|captured| roots(source, &captured.parts)) {
+        let tree = tree?;
+        let Some(base) = names(root, &tree.value).map(|names| names.join(&b'/')) else { continue };
+        let inside = match &base[..] {
+            [] => Some(path),
+            base => path.strip_prefix(base).and_then(|rest| rest.strip_prefix(b"/")),
+        };
+        let Some(inside) = inside else { continue };
+        let covers =
+            |above: &[u8]| inside.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
+        if tree.left_out.iter().any(|item| covers(&item.path)) {
+            return Ok(Handed::Unknown);
+        }
+        let view = View::new(source, tree);
+        let mut entries = Vec::new();
+        for name in [inside.to_vec(), side(inside, SIDES[0]), side(inside, SIDES[1])] {
+            let Some(seen) = view.find(&name)? else { continue };
+            match seen.entry.node {
+                Node::File { .. } | Node::Symlink(_) => entries.push(plain(seen.entry)),
+                // What was no file is the tree's, and stays with it.
+                _ if name == inside => return Ok(Handed::Unknown),
+                _ => {}
+            }
+        }
+        return match entries.is_empty() {
+            true => Ok(Handed::Nothing),
+            false => Ok(Handed::Is(Database { path: path.to_vec(), found: as_found(source, entries)? })),
+        };
+    }
+    Ok(Handed::Unknown)
+}
+
+/// A file as it is kept with a database.
+fn plain(mut entry: Entry) -> Entry {
+    entry.link = None;
+    if let Node::File { sparse, .. } = &mut entry.node {
+        *sparse = false;
+    }
+    entry
+}
+
+/// What files are as a database: one that is all of it is an image.
+fn as_found(source: &dyn Source, mut entries: Vec<Entry>) -> Result<Found> {
+    if let [file] = &entries[..]
+        && let Node::File { content, size, .. } = file.node
+    {
+        let mut begin = Vec::new();
+        let length = size.min(header::LENGTH as u64);
+        load_range(source, &content, size, 0..length, &mut |_, piece| {
+            match piece {
+                Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
+                Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),
+            }
+            Ok(())
+        })?;
+        if Header::parse(&begin).is_some_and(|header| !header.is_cut(size)) {
+            let state = state(source, &content, size)?;
+            return Ok(Found::Image { file: entries.remove(0), state });
+        }
+    }
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Found::Files(entries))
+}

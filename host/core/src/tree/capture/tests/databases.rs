@@ -1,0 +1,94 @@
+//! Databases are left to targets of their own, with what lies beside them.
+
+use super::*;
+use crate::backend::Elsewhere;
+
+/// The first page of an empty database.
+fn header() -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    page[..24].copy_from_slice(b"SQLite format 3\0\x10\x00\x01\x01\x00\x40\x20\x20");
+    page
+}
+
+fn left(root: &Root) -> Vec<(String, String)> {
+    let items = root.left_out.iter().filter(|item| item.why == Why::Elsewhere);
+    items.map(|item| (String::from_utf8_lossy(&item.path).into_owned(), item.detail.clone())).collect()
+}
+
+fn names(taken: &Taken) -> Vec<&str> {
+    taken.entries.keys().map(String::as_str).filter(|name| !name.is_empty()).collect()
+}
+
+#[test]
+fn one_is_known_by_its_first_bytes_and_goes_with_its_side_files() {
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into())];
+    world.write("a/data", header());
+    world.write("a/data-wal", "log");
+    world.write("a/data-shm", "index");
+    world.write("a/data-other", "a file");
+    world.write("b/alone.db", header());
+    world.write("b/short.db", &header()[..99]);
+    world.write("b/text.db", "SQLite format 3\0 and no more");
+    world.write("b/text.db-wal", "log");
+    world.write("c/new\nline", header());
+    world.settle();
+    let taken = world.capture();
+    let want = [("a/data", ""), ("a/data-shm", ""), ("a/data-wal", ""), ("b/alone.db", "")];
+    assert_eq!(left(&taken.root), want.map(|(path, detail)| (path.to_owned(), detail.to_owned())));
+    assert_eq!(
+        names(&taken),
+        ["a", "a/data-other", "b", "b/short.db", "b/text.db", "b/text.db-wal", "c", r"c/new\nline"]
+    );
+    // What did not change is known, though one file is looked into each time.
+    let again = world.capture();
+    assert_eq!((again.counts.encoded, left(&again.root)), (0, left(&taken.root)));
+    // Files like others, where that is asked for: what is cached of the one is not taken
+    // for the other.
+    world.options = vec![("sqlite", "false".into())];
+    let plain = world.capture();
+    assert!(left(&plain.root).is_empty() && names(&plain).contains(&"a/data-wal"));
+    world.options = vec![("sqlite", "true".into())];
+    assert_eq!(left(&world.capture().root), left(&taken.root));
+}
+
+#[test]
+fn rules_come_first_and_declared_ones_are_left_to_their_targets() {
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into()), ("ignore", "*.log\n/off/".into())];
+    world.write("x.log", header());
+    world.write("off/y", header());
+    world.write("mine", "no database at all");
+    world.write("mine-journal", "left");
+    world.elsewhere = vec![Elsewhere { path: b"p/mine".to_vec(), target: "app".into() }];
+    let taken = world.capture();
+    assert_eq!(left(&taken.root), [("mine".into(), "app".into()), ("mine-journal".into(), "app".into())]);
+    assert!(names(&taken).is_empty(), "{:?}", names(&taken));
+}
+
+#[test]
+fn what_lies_beside_one_that_comes_to_be_while_names_are_read_is_left_as_well() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into())];
+    let stop = AtomicBool::new(false);
+    // Made as SQLite makes one: empty and with a journal, then a header and no journal.
+    std::thread::scope(|scope| {
+        let (db, journal) = (world.path("app.db"), world.path("app.db-journal"));
+        let stop = &stop;
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::fs::write(&db, "").unwrap();
+                std::fs::write(&journal, "journal").unwrap();
+                std::fs::write(&db, header()).unwrap();
+                std::fs::remove_file(&journal).unwrap();
+            }
+        });
+        for _ in 0..200 {
+            let taken = world.try_capture(false).unwrap();
+            let database = left(&taken.root).iter().any(|(path, _)| path == "app.db");
+            assert!(!(database && names(&taken).contains(&"app.db-journal")), "{:?}", left(&taken.root));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
