@@ -80,7 +80,7 @@ fn a_root_that_cannot_be_read() {
 }
 
 #[test]
-fn a_store_that_was_made_read_only_is_its_owners_again() {
+fn a_store_that_was_made_read_only_is_only_read_until_it_may_be_written() {
     each_user(|s| {
         if !s.user().is_ordinary() {
             return;
@@ -89,6 +89,9 @@ fn a_store_that_was_made_read_only_is_its_owners_again() {
         let list = s.ok(["list"]).out();
         s.sh("find .snapback -type d -exec chmod 500 {} +");
         assert_eq!(s.ok(["list"]).out(), list, "looking needs no writing");
+        s.snapback(["undo"]).fails(1, &["is read-only"]).says("chmod -R u+w");
+        assert_eq!(s.read("f"), "B\n");
+        s.sh("chmod -R u+w .snapback");
         s.ok(["undo"]);
         assert_eq!(s.read("f"), "A\n");
     });

@@ -152,7 +152,7 @@ fn trust_is_refused_inside_a_run_and_for_what_snapback_does_not_make() {
 fn an_unfinished_store_with_a_strangers_snapshots_is_not_finished() {
     let s = unpacked(User::Me);
     s.sh("rm .snapback/format .snapback/id .snapback/birth .snapback/timeline; rm -rf .snapback/index .snapback/cache .snapback/running .snapback/uncollected");
-    s.snapback(["run", "--", "touch", "ran"]).fails(125, &["not taken here"]);
+    s.snapback(["run", "--", "touch", "ran"]).fails(125, &["not a whole store", "`format` is missing"]);
     s.snapback(["undo"]).fails(1, &[]);
     assert!(!s.has("ran") && !s.has(".snapback/format"));
 }
