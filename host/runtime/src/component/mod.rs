@@ -5,6 +5,7 @@
 //! and whatever goes wrong inside is an error that names the backend.
 
 mod failure;
+mod progress;
 mod state;
 mod told;
 mod watch;
@@ -12,7 +13,7 @@ mod watch;
 pub(crate) use state::State;
 pub(crate) use told::one_line;
 
-use crate::abi::{v0_1, wasi};
+use crate::abi::{self, v0_1, wasi};
 use crate::engine::Engine;
 use crate::grant::{self, Grants, Limits};
 use crate::manifest::Manifest;
@@ -156,6 +157,7 @@ impl Backend for ComponentBackend {
 /// # Errors
 /// When it cannot say, or needs something for it.
 pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<String> {
+    abi::check_version(&[imports(engine, component), exports(engine, component)].concat())?;
     let mut linker = Linker::new(engine.raw());
     linker.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
     let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
@@ -178,6 +180,10 @@ pub fn imports(engine: &Engine, component: &Component) -> Vec<String> {
     component.component_type().imports(engine.raw()).map(|(name, _)| name.to_owned()).collect()
 }
 
+fn exports(engine: &Engine, component: &Component) -> Vec<String> {
+    component.component_type().exports(engine.raw()).map(|(name, _)| name.to_owned()).collect()
+}
+
 /// Runs `work` with a store of its own, on this thread, and watches it.
 fn run<R>(
     engine: &Engine,
@@ -198,8 +204,11 @@ fn run<R>(
     store.epoch_deadline_callback(watch::look);
     let ticking = engine.tick();
     let cancel = store.data().call().ok().map(|call| call.cancel.clone());
+    let (progress, waiting) = (store.data().progress().clone(), store.data().grants.limits.waiting);
     let done = match cancel {
-        Some(cancel) if wasi => runtime.block_on(watch::unless_cancelled(work(&mut store), &cancel)),
+        Some(cancel) if wasi => {
+            runtime.block_on(watch::unless_stuck(work(&mut store), &cancel, &progress, waiting))
+        }
         _ => runtime.block_on(work(&mut store)),
     };
     drop(ticking);

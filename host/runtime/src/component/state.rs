@@ -3,6 +3,7 @@
 //! It lives as long as the call. Every call of the host by the component passes
 //! `State::reached`, so that silence can be told from work.
 
+use super::progress::Progress;
 use super::told::Told;
 use super::watch::Watch;
 use crate::grant::{Grants, Limits};
@@ -44,7 +45,7 @@ impl State {
         let limits = grants.limits;
         let told = Told::new(call.as_ref(), limits.messages);
         Self {
-            watch: Watch::new(limits.silence, call.as_ref().map(|call| call.cancel.clone())),
+            watch: Watch::new(limits, call.as_ref().map(|call| call.cancel.clone())),
             memory: Memory { limits, used: 0, refused: false },
             started: false,
             call,
@@ -66,14 +67,19 @@ impl State {
 
     /// The component called the host.
     pub fn reached(&mut self) -> &mut Self {
-        self.watch.reached();
+        self.watch.progress().reached();
         self
+    }
+
+    /// How the call gets on.
+    pub fn progress(&self) -> &Progress {
+        self.watch.progress()
     }
 }
 
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        self.watch.reached();
+        self.watch.progress().reached();
         let ctx = self.wasi.get_or_insert_with(|| WasiCtx::builder().build());
         WasiCtxView { ctx, table: &mut self.table }
     }

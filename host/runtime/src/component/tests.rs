@@ -77,7 +77,8 @@ fn compile(engine: &Engine, guest: &Guest) -> Component {
 
 fn link(guest: &Guest, interfaces: &[&str]) -> Result<ComponentBackend> {
     let engine = Engine::new().unwrap();
-    let limits = Limits { memory: 4 << 20, silence: Duration::from_millis(300), messages: 100 };
+    let (silence, waiting) = (Duration::from_millis(300), Duration::from_millis(600));
+    let limits = Limits { memory: 4 << 20, silence, waiting, messages: 100 };
     let manifest = Manifest::parse(MANIFEST).unwrap();
     ComponentBackend::link(&engine, &compile(&engine, guest), manifest, interfaces, limits, own())
 }
@@ -385,19 +386,69 @@ fn wasi_is_there_and_empty() {
     assert_eq!(bench.snapshot(&guest).unwrap(), []);
 }
 
-#[test]
-fn one_that_waits_stops_when_the_user_asks() {
-    let bench = Bench::new();
-    let cancel = bench.call.cancel.clone();
-    let waits = Guest {
+/// One that waits for an hour.
+fn waits() -> Guest {
+    Guest {
         world: "wasi-plugin",
         imports: r#"
             (import "wasi:clocks/monotonic-clock@0.2.12" "subscribe-duration" (func $timer (param i64) (result i32)))
             (import "wasi:io/poll@0.2.12" "[method]pollable.block" (func $block (param i32)))"#,
         snapshot: "(call $block (call $timer (i64.const 3600000000000))) (i32.const 64)",
         ..Guest::default()
+    }
+}
+
+#[test]
+fn one_that_waits_for_nothing_is_ended() {
+    let bench = Bench::new();
+    let error = bench.failure(&waits());
+    assert!(error.message().contains("`guest` waited for 0.6 s for something that did not come"), "{error}");
+}
+
+#[test]
+fn the_hosts_own_work_is_no_waiting() {
+    let progress = progress::Progress::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let work = async |busy: Option<progress::Busy>| {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        drop(busy);
+        wasmtime::Result::Ok(())
     };
-    let waits = link(&waits, &[]).unwrap();
+    let until = |busy| {
+        let limit = Duration::from_millis(100);
+        runtime.block_on(watch::unless_stuck(work(busy), &Cancel::default(), &progress, limit))
+    };
+    assert!(until(Some(progress.busy())).is_ok());
+    assert!(until(None).is_err());
+}
+
+#[test]
+fn one_of_another_version_of_the_contract_is_told_so() {
+    let engine = Engine::new().unwrap();
+    let text = Guest::default().build();
+    // The same component, and every name in it that of the next version.
+    let next: Vec<u8> = {
+        let (from, to) = (b"@0.1.0", b"@0.2.0");
+        let mut bytes = text;
+        for at in 0..bytes.len() - from.len() {
+            if &bytes[at..at + from.len()] == from {
+                bytes[at..at + from.len()].copy_from_slice(to);
+            }
+        }
+        bytes
+    };
+    let component = crate::artifact::Cache::new(None).load(&engine, "next", &next).unwrap().0;
+    let error = describe(&engine, "guest", &component).unwrap_err();
+    assert!(error.message().contains("version 0.2 of the contract, and this program knows 0.1"), "{error}");
+    assert_eq!(error.kind(), Kind::Incompatible);
+    assert!(error.hint_text().unwrap().contains("newer snapback"));
+}
+
+#[test]
+fn one_that_waits_stops_when_the_user_asks() {
+    let bench = Bench::new();
+    let cancel = bench.call.cancel.clone();
+    let waits = link(&waits(), &[]).unwrap();
     let asker = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(30));
         cancel.cancel();

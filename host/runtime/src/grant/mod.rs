@@ -36,13 +36,21 @@ pub struct Limits {
     pub memory: usize,
     /// Time without a call of the host, after which it is taken for a loop.
     pub silence: Duration,
+    /// Time that it may wait for something that is not the host's own: a server that does
+    /// not answer. Long, since a server may copy a large database meanwhile.
+    pub waiting: Duration,
     /// Messages, omissions and refusals that are passed on one by one; the rest is counted.
     pub messages: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: 512 * 1024 * 1024, silence: Duration::from_secs(30), messages: 10_000 }
+        Self {
+            memory: 512 * 1024 * 1024,
+            silence: Duration::from_secs(30),
+            waiting: Duration::from_secs(600),
+            messages: 10_000,
+        }
     }
 }
 

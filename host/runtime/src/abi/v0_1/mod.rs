@@ -160,14 +160,24 @@ pub async fn restore(
     Ok(done.map_err(Error::from))
 }
 
-/// Does bulk work on a thread of its own, so that this one can go on waiting for others.
-async fn bulk<R: Send + 'static>(work: impl FnOnce() -> Result<R> + Send + 'static) -> Result<R> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => Err(Error::new(Kind::Cancelled, "stopped as asked")),
-        },
+impl State {
+    /// Does bulk work on a thread of its own, so that this one can go on waiting for others.
+    fn bulk<R, W>(&self, work: W) -> impl Future<Output = Result<R>> + use<R, W>
+    where
+        R: Send + 'static,
+        W: FnOnce() -> Result<R> + Send + 'static,
+    {
+        let busy = self.progress().busy();
+        async move {
+            let _busy = busy;
+            match tokio::task::spawn_blocking(work).await {
+                Ok(done) => done,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => Err(Error::new(Kind::Cancelled, "stopped as asked")),
+                },
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `sqlite`: databases, which `crate::sqlite` captures and restores.
 
 use super::bindings::snapback::plugin::sqlite;
-use super::{Object, Target, bulk, stale};
+use super::{Object, Target, stale};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
 use crate::reach::place::{self, Place};
@@ -36,14 +36,15 @@ impl sqlite::HostDatabase for State {
         let (value, access) = self.grants.open(&key, Kind::Database)?;
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
         let place = self.reach.place(&key)?.0.clone();
-        let (inner, above) = bulk(move || match place.leaves {
-            None => Ok((driver::Database::open(&root, &key, &value, &options)?, None)),
-            Some(_) => {
-                let (above, path, name) = outside(&key, &place)?;
-                Ok((driver::Database::open(&path, &key, &name, &options)?, Some(above)))
-            }
-        })
-        .await?;
+        let (inner, above) = self
+            .bulk(move || match place.leaves {
+                None => Ok((driver::Database::open(&root, &key, &value, &options)?, None)),
+                Some(_) => {
+                    let (above, path, name) = outside(&key, &place)?;
+                    Ok((driver::Database::open(&path, &key, &name, &options)?, Some(above)))
+                }
+            })
+            .await?;
         let database = Database { inner: Arc::new(inner), access, _above: above };
         self.table.push(database).map_err(stale)
     }
@@ -55,7 +56,7 @@ impl sqlite::HostDatabase for State {
     ) -> Result<Option<Resource<Object>>> {
         let (database, _, call) = self.database(&database)?;
         let previous = previous.map(|object| self.captured_database(&object)).transpose()?;
-        let key = bulk(move || database.capture(&call, previous.as_ref())).await?;
+        let key = self.bulk(move || database.capture(&call, previous.as_ref())).await?;
         key.map(|key| self.table.push(Object::new(key)).map_err(stale)).transpose()
     }
 
@@ -72,7 +73,7 @@ impl sqlite::HostDatabase for State {
         }
         let stored = stored.map(|object| self.captured_database(&object)).transpose()?;
         let current = current.map(|object| self.captured_database(&object)).transpose()?;
-        bulk(move || database.restore(&call, stored.as_ref(), current.as_ref())).await
+        self.bulk(move || database.restore(&call, stored.as_ref(), current.as_ref())).await
     }
 
     fn drop(&mut self, database: Resource<Database>) -> wasmtime::Result<()> {

@@ -1,7 +1,7 @@
 //! `tree`: directories, which core captures and restores.
 
 use super::bindings::snapback::plugin::tree;
-use super::{Object, Target, bulk, stale};
+use super::{Object, Target, stale};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
 use crate::reach::place;
@@ -31,7 +31,7 @@ impl tree::HostDirectory for State {
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
         let place = self.reach.place(&key)?.0.clone();
         let options = core::Options::parse(&options)?;
-        let inner = bulk(move || {
+        let inner = self.bulk(move || {
             let directory = core::Directory::open(&root, &key, &value, &options)?;
             place::still(&place, directory.id(), &key)?;
             Ok(directory)
@@ -47,7 +47,7 @@ impl tree::HostDirectory for State {
     ) -> Result<Resource<Object>> {
         let (directory, _, call) = self.directory(&directory)?;
         let previous = previous.map(|object| self.root(&object)).transpose()?;
-        let key = bulk(move || core::capture(&directory, &call, previous.as_ref())).await?;
+        let key = self.bulk(move || core::capture(&directory, &call, previous.as_ref())).await?;
         self.table.push(Object::new(key)).map_err(stale)
     }
 
@@ -63,7 +63,7 @@ impl tree::HostDirectory for State {
             return Err(Error::new(ErrorKind::Denied, message));
         }
         let (stored, current) = (self.root(&stored)?, self.root(&current)?);
-        bulk(move || core::restore(&directory, &call, &stored, &current).map(drop)).await
+        self.bulk(move || core::restore(&directory, &call, &stored, &current).map(drop)).await
     }
 
     fn drop(&mut self, directory: Resource<Directory>) -> wasmtime::Result<()> {
