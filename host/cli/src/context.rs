@@ -166,6 +166,11 @@ impl Context {
         }
     }
 
+    /// What settings are looked up in, in the project at `root`.
+    pub fn surroundings(&self, root: &Path) -> Surroundings {
+        self.setup(root).around
+    }
+
     /// The user's own settings.
     fn user(&self) -> Result<User> {
         let path = self.places.config.join("config.toml");

@@ -1,9 +1,9 @@
 //! snapback's runtime: backends are WebAssembly components, and this runs them.
 //!
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
-//! (where components are), `manifest` (what one says about itself), `grant` (what one may
+//! (where components are), `encode` (a component of a module), `manifest` (what one says about itself), `grant` (what one may
 //! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
-//! call), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component),
+//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component),
 //! `registry` (all of it together). Knows objects and trees, not history; never prints;
 //! reads no environment.
 
@@ -12,8 +12,10 @@ mod artifact;
 mod builtin;
 mod component;
 mod discover;
+mod encode;
 mod engine;
 pub mod grant;
+pub mod laws;
 pub mod manifest;
 pub mod reach;
 mod registry;
@@ -22,5 +24,6 @@ pub mod sqlite;
 mod testing;
 pub mod trust;
 
+pub use encode::component_of;
 pub use manifest::Manifest;
-pub use registry::{Info, Registry, Setup, Status, builtin_names};
+pub use registry::{Examined, Info, Registry, Setup, Status, builtin_names};

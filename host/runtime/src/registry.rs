@@ -66,6 +66,15 @@ pub struct Info {
     pub status: Status,
 }
 
+/// What a component says about itself and asks for.
+#[derive(Debug, Clone)]
+pub struct Examined {
+    /// What it says.
+    pub manifest: Manifest,
+    /// Interfaces, and settings of a kind that carries authority.
+    pub wants: Vec<String>,
+}
+
 /// Whether a backend can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -139,6 +148,38 @@ impl Registry {
         Ok((!self.trust.agrees(&question)).then_some(question))
     }
 
+    /// What `target` reaches with the user's consent, a line each: nothing without.
+    ///
+    /// # Errors
+    /// When the backend cannot be used, or the settings make no sense.
+    pub fn granted(&self, root: &Path, store: Option<String>, target: &Target) -> Result<Vec<String>> {
+        let question = self.component(&target.backend)?.question(root, store, target)?;
+        Ok(if self.trust.agrees(&question) { question.reaches() } else { Vec::new() })
+    }
+
+    /// What the component `bytes` says about itself and asks for, before it is anywhere.
+    ///
+    /// # Errors
+    /// When it is no backend that this program can run.
+    pub fn examine(&self, bytes: &[u8]) -> Result<Examined> {
+        let (engine, digest) = (self.engine()?, digest(bytes));
+        let (component, _) = self.cache.load(engine, &digest, bytes)?;
+        let text = component::describe(engine, "the component", &component)?;
+        let imports = component::imports(engine, &component);
+        let manifest = Manifest::parse(&text)?;
+        let interfaces = crate::abi::v0_1::asked(&imports);
+        ComponentBackend::link(
+            engine,
+            &component,
+            manifest.clone(),
+            crate::abi::v0_1::OFFERED,
+            Limits::default(),
+            Standing { stranger: None, trust: Trust::default(), around: Surroundings::default() },
+        )?;
+        self.cache.note(&digest, &Facts { manifest: text, imports });
+        Ok(Examined { wants: wants(&manifest, interfaces), manifest })
+    }
+
     /// What the user agreed to.
     pub fn trust(&self) -> &Trust {
         &self.trust
@@ -197,9 +238,7 @@ impl Registry {
             Origin::File(_) => self.noted(&digest),
         };
         if let Some((manifest, interfaces)) = known {
-            let settings = manifest.settings.iter().filter(|setting| setting.kind.is_authority());
-            info.wants = interfaces;
-            info.wants.extend(settings.map(|setting| format!("{} ({})", setting.key, setting.kind)));
+            info.wants = wants(&manifest, interfaces);
             info.status = match named(&manifest, &name) {
                 Ok(()) => Status::Ready,
                 Err(e) => Status::Broken(e.message().to_owned()),
@@ -284,6 +323,15 @@ impl Backends for Registry {
     fn get(&self, name: &str) -> Result<Arc<dyn Backend>> {
         Ok(self.component(name)?)
     }
+}
+
+/// What a component asks for: interfaces, then settings that carry authority.
+fn wants(manifest: &Manifest, interfaces: Vec<String>) -> Vec<String> {
+    let settings = manifest.settings.iter().filter(|setting| setting.kind.is_authority());
+    interfaces
+        .into_iter()
+        .chain(settings.map(|setting| format!("{} ({})", setting.key, setting.kind)))
+        .collect()
 }
 
 /// Refuses a component whose own name is not that of its file.

@@ -3,6 +3,7 @@
 
 mod border;
 mod consent;
+mod shelf;
 mod strangers;
 
 use snapback_tests::Sandbox;

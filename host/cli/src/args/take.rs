@@ -152,6 +152,27 @@ pub enum BackendsCommand {
         #[arg(value_name = "N")]
         name: String,
     },
+    /// Put a component into your own folder of backends, after looking at it
+    Add {
+        /// A component, or a module that was built with the SDK
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Remove one from your own folder of backends
+    Remove {
+        /// Its name
+        #[arg(value_name = "N")]
+        name: String,
+    },
+    /// Check a component against the law for backends
+    Test {
+        /// The component, or a module that was built with the SDK
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// TOML: `[target]` with settings, `[test]` with `setup`, `change` and `probe`
+        #[arg(long, value_name = "F")]
+        settings: Option<PathBuf>,
+    },
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -5,6 +5,8 @@ use super::{Dir, Disk, Handle, Op, OpKind, Special};
 use crate::error::{Error, Kind, Result, show_bytes};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// What is made with, before its mode is set: nobody else reads it meanwhile.
 fn mode(bits: u32) -> Mode {
@@ -99,6 +101,20 @@ impl Disk {
         one_name(name)?;
         let op = Op::new(OpKind::Unlink, dir.path(), name);
         self.run(&op, || Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?))
+    }
+
+    /// Opens the directory `path`, made with its parents, for this user alone, when it is
+    /// not there.
+    pub fn make_dirs(&self, path: &Path) -> Result<Dir> {
+        match Dir::open(path) {
+            Err(error) if error.kind() == Kind::NotFound => {}
+            other => return other,
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Dir::open(path) };
+        let parent = self.make_dirs(parent)?;
+        // Another command may have made it in the meantime: opening tells.
+        let _ = self.mkdir(&parent, name.as_bytes(), 0o700);
+        parent.child(name.as_bytes())
     }
 
     /// Makes an empty directory with `bits` (and the umask).

@@ -5,7 +5,6 @@
 //! there is the consent, and its text only tells people what it was. Losing the directory
 //! means to be asked again. A file of another user's counts for nothing.
 
-use super::registry::ensure;
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::clock::Moment;
@@ -58,7 +57,7 @@ impl Consents {
         if !is_key(key) {
             return Err(Error::new(Kind::Invalid, "a consent is named by hexadecimal digits"));
         }
-        let dir = ensure(disk, &self.dir)?;
+        let dir = disk.make_dirs(&self.dir)?;
         let text = serde_json::to_vec(consent).expect("texts and a time can be written as JSON");
         disk.write_cache(&dir, key.as_bytes(), &text, 0o600)
     }

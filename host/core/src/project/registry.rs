@@ -8,7 +8,7 @@
 
 use super::mounts::{Mounted, Mounts};
 use crate::disk::{Dir, Disk};
-use crate::error::{Kind, Result};
+use crate::error::Result;
 use crate::history::clock::Moment;
 use crate::object::{Key, ObjectKind};
 use crate::text::Bytes;
@@ -77,7 +77,7 @@ impl Registry {
             trusted: trusted.or_else(|| before?.trusted),
             on: Mounts::now().on(root),
         };
-        let dir = ensure(disk, &self.dir)?;
+        let dir = disk.make_dirs(&self.dir)?;
         let text = serde_json::to_vec(&known).expect("a path and an id can be written as JSON");
         disk.write_cache(&dir, name(root).as_bytes(), &text, 0o600)
     }
@@ -99,7 +99,7 @@ impl Registry {
         if !self.dir.join(name(root)).exists() {
             return Ok(());
         }
-        let dir = ensure(disk, &self.dir)?;
+        let dir = disk.make_dirs(&self.dir)?;
         disk.unlink(&dir, name(root).as_bytes())
     }
 }
@@ -107,19 +107,6 @@ impl Registry {
 /// The entry in the file `name`; what cannot be one is none.
 fn read(dir: &Dir, name: &[u8]) -> Option<Known> {
     serde_json::from_slice(&dir.read(name, MOST_BYTES).ok()?).ok()
-}
-
-/// Opens the directory `path`, made with its parents when it is not there.
-pub(crate) fn ensure(disk: &Disk, path: &Path) -> Result<Dir> {
-    match Dir::open(path) {
-        Err(error) if error.kind() == Kind::NotFound => {}
-        other => return other,
-    }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Dir::open(path) };
-    let parent = ensure(disk, parent)?;
-    // Another command may have made it in the meantime: opening tells.
-    let _ = disk.mkdir(&parent, name.as_bytes(), 0o700);
-    parent.child(name.as_bytes())
 }
 
 fn name(root: &Path) -> String {

@@ -20,7 +20,7 @@ use crate::error::{Kind, Result, show};
 use crate::history::Id;
 use crate::history::snapshot::META;
 use crate::project::STORE;
-use crate::project::registry::{Registry, ensure};
+use crate::project::registry::Registry;
 use crate::store::{Lock, Store};
 use fill::{FILES, is_id, there, unmarked};
 use std::collections::HashSet;
@@ -174,7 +174,7 @@ impl Session {
     fn try_mirror(&self, touched: Option<&Id>) -> Result<()> {
         let env = self.env();
         let Some(twin) = place(env, &self.opened().id()?) else { return Ok(()) };
-        let to = ensure(&env.disk, &twin)?;
+        let to = env.disk.make_dirs(&twin)?;
         if self.is_twin(&to) {
             return Ok(());
         }

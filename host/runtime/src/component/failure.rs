@@ -5,6 +5,9 @@ use super::watch::Silent;
 use snapback_core::error::{Error, Kind};
 use wasmtime::Trap;
 
+/// The hint of what is a component's own fault.
+pub(crate) const FAULT: &str = "this is a fault of the backend; other targets are not concerned";
+
 /// The error for a call of the backend `name` that did not return.
 pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Error {
     // What the host itself raised, such as that the user asked to stop.
@@ -30,6 +33,5 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
             (None, _) => format!("failed: {error:#}"),
         }
     };
-    Error::new(Kind::Other, format!("the backend `{name}` {how}"))
-        .hint("this is a fault of the backend; other targets are not concerned")
+    Error::new(Kind::Other, format!("the backend `{name}` {how}")).hint(FAULT)
 }

@@ -10,6 +10,7 @@ mod state;
 mod told;
 mod watch;
 
+pub(crate) use failure::FAULT;
 pub(crate) use state::State;
 pub(crate) use told::one_line;
 

@@ -13,7 +13,9 @@ use snapback_sdk::bindings::wasi::sockets::udp_create_socket::create_udp_socket;
 use snapback_sdk::fs::Dir;
 use snapback_sdk::net::TcpStream;
 use snapback_sdk::tree::Directory;
-use snapback_sdk::{Backend, Error, ErrorKind, Part, Reader, Result, Target, Writer, env, report, take_part};
+use snapback_sdk::{
+    Backend, Error, ErrorKind, Object, Part, Reader, Result, Target, Writer, env, report, take_part,
+};
 use std::io::{Read, Write};
 use std::time::Duration;
 
@@ -40,12 +42,24 @@ impl Backend for Probe {
         Ok(vec![Part { name: "state".into(), content: writer.finish()? }])
     }
 
-    fn restore(_target: &Target, parts: Vec<Part>, _current: Vec<Part>) -> Result<()> {
-        let content = take_part(parts, "state")?;
+    fn restore(target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()> {
+        let (content, current) = (take_part(parts, "state")?, take_part(current, "state")?);
         let room = Dir::open("room")?;
+        let now = room.read("state")?;
+        // A restore that was cut short may have done its work already.
+        let known = [whole(&current)?, whole(&content)?];
+        if target.setting("careless").as_deref() != Some("true") && !known.contains(&now) {
+            return Err(Error::new(ErrorKind::Changed, "somebody wrote to `state`"));
+        }
         room.write("state~", &mut Reader::new(&content)?)?;
         room.rename("state~", "state")
     }
+}
+
+fn whole(object: &Object) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Reader::new(object)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {

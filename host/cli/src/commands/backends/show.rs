@@ -1,0 +1,88 @@
+//! `snapback backends show`: all about one.
+
+use super::{Item, Used, unknown};
+use crate::context::Context;
+use crate::exit::Code;
+use crate::json;
+use serde::Serialize;
+use snapback_core::error::Result;
+use snapback_runtime::Registry;
+use snapback_runtime::manifest::{Access, Setting};
+
+/// A backend and its settings, as JSON has them.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    summary: &'a str,
+    settings: Vec<SettingItem<'a>>,
+}
+
+/// One of its settings.
+#[derive(Serialize)]
+struct SettingItem<'a> {
+    key: &'a str,
+    kind: &'a str,
+    access: Option<&'a str>,
+    list: bool,
+    required: bool,
+    default: Option<&'a str>,
+    help: &'a str,
+}
+
+/// Does it.
+///
+/// # Errors
+/// When there is no such backend, or it is broken.
+pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, name: &str) -> Result<Code> {
+    let backends = registry.list();
+    let Some(info) = backends.iter().find(|info| info.name == name) else {
+        return Err(unknown(name, backends.iter().map(|info| &*info.name)));
+    };
+    let manifest = registry.manifest(name)?;
+    let item = Item::new(info, registry, used);
+    if context.global.json {
+        let settings = manifest.settings.iter().map(setting).collect();
+        json::write(&mut context.out, &Whole { item, summary: &manifest.summary, settings })?;
+        return Ok(Code::DONE);
+    }
+    let mut lines = vec![
+        format!("backend   {} {}", item.name, manifest.version),
+        format!("summary   {}", manifest.summary),
+        format!("origin    {}", item.origin),
+        format!("digest    {}", item.digest.unwrap_or("-")),
+        format!("wants     {}", item.wants.join(", ")),
+        format!("targets   {}", item.targets.join(", ")),
+        format!("status    {}", item.status),
+        "settings".to_owned(),
+    ];
+    for setting in manifest.settings.iter().map(setting) {
+        let default = match (setting.default, setting.required) {
+            (_, true) => ", required".to_owned(),
+            (Some(""), _) | (None, _) => String::new(),
+            (Some(default), _) => format!(", default {}", default.replace('\n', ", ")),
+        };
+        lines.push(format!("  {} ({}{default})  {}", setting.key, setting.kind, setting.help));
+    }
+    for line in lines {
+        context.out.line(line.trim_end())?;
+    }
+    context.out.flush()?;
+    Ok(Code::DONE)
+}
+
+fn setting(setting: &Setting) -> SettingItem<'_> {
+    let access = match setting.access {
+        Access::Read => "read",
+        Access::Write => "write",
+    };
+    SettingItem {
+        key: &setting.key,
+        kind: setting.kind.word(),
+        access: setting.kind.is_authority().then_some(access),
+        list: setting.list,
+        required: setting.required,
+        default: setting.default.as_deref(),
+        help: &setting.help,
+    }
+}

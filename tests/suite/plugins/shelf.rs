@@ -1,0 +1,118 @@
+//! Backends as files: put on the shelf, taken off, looked at, tried against the law.
+
+use super::{folder, install, probe};
+use crate::{each_user, sandbox};
+use snapback_tests::Sandbox;
+use std::fs;
+
+/// A settings file for `backends test`.
+fn settings(s: &Sandbox, target: &str, change: &str) {
+    s.write(
+        "law.toml",
+        format!(
+            "[target]\nroom = \"room\"\n{target}\n[test]\nsetup = \"mkdir room; echo one > room/state\"\n\
+             change = [{change}]\nprobe = \"cat room/state\"\n"
+        ),
+    );
+}
+
+const CHANGES: &str = "\"echo two > room/state\", \"echo three >> room/state\"";
+
+fn component(s: &Sandbox) {
+    fs::write(s.home().join("x.wasm"), probe()).unwrap();
+}
+
+#[test]
+fn a_backend_is_added_used_and_removed() {
+    each_user(|s| {
+        component(s);
+        s.ok(["backends", "add", "../x.wasm"]).says("added probe 0.1.0").says("asks for room (dir)");
+        assert_eq!(fs::read(folder(s).join("probe.wasm")).unwrap(), probe());
+        let list = s.ok(["backends", "--json"]).json();
+        let item = list.as_array().unwrap().iter().find(|item| item["name"] == "probe").unwrap();
+        assert_eq!((&item["status"], &item["version"]), (&"ready".into(), &"0.1.0".into()));
+        s.ok(["backends", "show", "probe"]).prints("careless (bool").prints("wasi:filesystem");
+        s.ok(["backends", "add", "../x.wasm"]).says("replaced probe 0.1.0");
+        s.ok(["backends", "remove", "probe"]).says("removed");
+        s.snapback(["backends", "remove", "probe"]).fails(1, &["there is no backend `probe`"]);
+        s.snapback(["backends", "remove", "tree"]).fails(2, &["came inside the program"]);
+    });
+}
+
+#[test]
+fn what_is_no_backend_is_not_added() {
+    let s = sandbox();
+    s.write("text.wasm", "no component");
+    s.write("module.wasm", b"\0asm\x01\0\0\0");
+    // Of another version of the contract.
+    let next = String::from_utf8_lossy(&probe()).len();
+    assert!(next > 0);
+    for (file, word) in
+        [("text.wasm", "not a component"), ("module.wasm", "component"), ("gone.wasm", "no such file")]
+    {
+        let said = s.snapback(["backends", "add", file]);
+        assert!(said.code() > 0, "{said}");
+        said.says(word).says(file.trim_end_matches(".wasm"));
+    }
+    assert!(!folder(&s).exists() || fs::read_dir(folder(&s)).unwrap().next().is_none());
+}
+
+#[test]
+fn what_each_target_was_granted_is_listed() {
+    let s = sandbox();
+    install(&s);
+    s.write("snapback.toml", super::target("room = \"../room\""));
+    let granted = || s.ok(["backends", "--json"]).json();
+    let of = |list: &serde_json::Value| {
+        let item = list.as_array().unwrap().iter().find(|item| item["name"] == "probe").unwrap();
+        item["granted"]["probe"].to_string()
+    };
+    assert_eq!(of(&granted()), "[]");
+    super::agree(&s);
+    assert!(of(&granted()).contains("reads and writes ../room"), "{}", of(&granted()));
+}
+
+#[test]
+fn a_backend_that_keeps_the_law_is_told_so() {
+    each_user(|s| {
+        component(s);
+        settings(s, "", CHANGES);
+        let verdicts = s.ok(["backends", "test", "../x.wasm", "--settings", "law.toml", "--json"]).json();
+        let verdicts = verdicts.as_array().unwrap();
+        assert!(verdicts.len() >= 8, "{verdicts:?}");
+        for verdict in verdicts {
+            assert_eq!(verdict["outcome"], "kept", "{verdict}");
+        }
+    });
+}
+
+#[test]
+fn a_broken_law_is_named_with_what_was_seen() {
+    let s = sandbox();
+    component(&s);
+    settings(&s, "careless = true", CHANGES);
+    let said = s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"]);
+    said.exits(1);
+    said.prints("broken     what changed in between is left alone").prints("without a word");
+    said.prints("kept       a restore brings back what was stored");
+}
+
+#[test]
+fn what_cannot_be_checked_is_said() {
+    let s = sandbox();
+    component(&s);
+    s.ok(["backends", "test", "../x.wasm"])
+        .prints("kept       it says the same")
+        .prints("unchecked  a restore brings back what was stored")
+        .prints("no `[test]`");
+    settings(&s, "", "\"true\", \"echo two > room/state\"");
+    s.ok(["backends", "test", "../x.wasm", "--settings", "law.toml"])
+        .prints("`probe` sees nothing of change 1");
+    settings(&s, "", "\"false\"");
+    s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"])
+        .fails(1, &["the command `false` failed"]);
+    s.write("law.toml", "[target]\nrom = \"room\"\n");
+    s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"]).fails(2, &["no setting `rom`"]);
+    s.write("law.toml", "[tets]\n");
+    s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"]).fails(2, &["law.toml", "tets"]);
+}
