@@ -8,6 +8,7 @@
 //! While a call is going on, a thread ticks; at each tick the code of a component is
 //! stopped for a moment and looked at (see `component::watch`).
 
+use crate::manifest::shorten;
 use snapback_core::error::{Error, Kind, Result};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -69,7 +70,10 @@ impl Engine {
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
         let compiler = make(true, self.room)?;
         compiler.precompile_component(component).map_err(|e| {
-            Error::new(Kind::Invalid, format!("it is not a component that can be compiled: {e:#}"))
+            Error::new(
+                Kind::Invalid,
+                format!("it is not a component that can be compiled: {}", shorten(&format!("{e:#}"))),
+            )
         })
     }
 

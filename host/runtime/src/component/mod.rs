@@ -135,11 +135,13 @@ impl ComponentBackend {
         work: impl AsyncFnOnce(&mut Store<State>, v0_1::BackendHost) -> wasmtime::Result<Result<R>>,
     ) -> Result<R> {
         call.cancel.check()?;
-        run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
+        let done = run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
             let instance = self.linked.instantiate_async(&mut *store).await?;
             store.data_mut().started = true;
             work(store, instance).await
-        })?
+        });
+        // Whatever a component makes of being stopped: it is why it failed.
+        done.and_then(|done| done).or_else(|error| call.cancel.check().and(Err(error)))
     }
 }
 

@@ -9,7 +9,6 @@ use snapback_core::error::{Error, Result, show};
 use snapback_runtime::component_of;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Largest file that is taken, in bytes.
@@ -23,7 +22,7 @@ pub fn run(context: &mut Context, file: &Path) -> Result<Code> {
     context.refuse_inside_run("backends add")?;
     let bytes = read(&crate::places::resolve(&context.here, file))?;
     let registry = context.backends(&context.root());
-    let found = registry.examine(&bytes)?;
+    let found = registry.examine(&bytes).map_err(|error| error.context(show(file)))?;
     let folder = folder(context);
     let name = format!("{}.wasm", found.manifest.name);
     let replaced = folder.join(&name).exists();
@@ -61,6 +60,5 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     let failed = |error| Error::io(error, "could not read", path);
     let mut bytes = Vec::new();
     File::open(path).map_err(failed)?.take(MAX_LEN).read_to_end(&mut bytes).map_err(failed)?;
-    let shown = show(Path::new(std::ffi::OsStr::from_bytes(path.as_os_str().as_bytes())));
-    component_of(bytes).map_err(|error| error.context(shown))
+    component_of(bytes).map_err(|error| error.context(show(path)))
 }
