@@ -2,9 +2,10 @@
 //! the command has ended.
 
 use crate::{newest, sandbox};
-use snapback_tests::{Output, Running, Sandbox};
+use snapback_tests::{Output, Running, Sandbox, User, is_root, skip};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
@@ -219,5 +220,30 @@ fn what_outlives_the_run_loses_nothing() {
     let lost = (1..=last).filter(|n| !kept.lines().any(|line| line == format!("line {n}"))).count();
     assert_eq!(lost, 0, "of {last} lines\n{undo}");
     undo.says("w/late");
+    s.ok(["verify"]);
+}
+
+#[test]
+fn what_a_process_of_another_user_still_writes_is_kept() {
+    if !is_root() {
+        return skip("only root can write as somebody else");
+    }
+    // The project of an ordinary user, and a writer that this user cannot look into.
+    let s = Sandbox::new(crate::PROGRAM, User::Nobody);
+    s.sh("mkdir w; for f in $(seq 40); do echo 0 > w/f$f; done");
+    s.run("for f in $(seq 40); do echo A > w/f$f; done");
+    let mut open: Vec<fs::File> = (1..=40)
+        .map(|f| fs::File::options().append(true).open(s.project().join(format!("w/f{f}"))).unwrap())
+        .collect();
+    let undo = s.snapback(["undo", "--yes"]);
+    for (i, file) in open.iter_mut().enumerate() {
+        file.write_all(format!("late {i}\n").as_bytes()).unwrap();
+    }
+    drop(open);
+    assert!([0, 1, 3].contains(&undo.code()), "{undo}");
+    let lost: Vec<usize> = (0..40)
+        .filter(|i| !kept(&s, &format!("w/f{}", i + 1)).lines().any(|line| line == format!("late {i}")))
+        .collect();
+    assert!(lost.is_empty(), "{lost:?}\n{undo}");
     s.ok(["verify"]);
 }

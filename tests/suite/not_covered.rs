@@ -73,6 +73,14 @@ fn a_home_is_refused_with_the_reason_and_the_way_to_insist() {
         std::fs::write(home.join("note"), "x").unwrap();
         let run = |words: &[&str]| s.finish(s.program().current_dir(&home).args(words));
         run(&["run", "--", "touch", "ran"]).fails(125, &["home"]).says("--allow-huge");
+        // By whatever way HOME leads there.
+        s.sh("ln -sfn ../home ../link-home");
+        for way in [home.join("../home"), home.join("link-home")] {
+            let way =
+                s.finish(s.program().current_dir(&home).env("HOME", way).args(["run", "--", "touch", "ran"]));
+            way.fails(125, &["home"]);
+        }
+        s.sh("rm ../link-home");
         assert!(!home.join("ran").exists() && !home.join(".snapback").exists());
         run(&["run", "--allow-huge", "--", "touch", "ran"]).exits(0);
         assert!(home.join("ran").exists());

@@ -75,7 +75,8 @@ impl Places {
             run_id: env::var("SNAPBACK_RUN_ID").ok().filter(|id| !id.is_empty()),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             here: here(),
-            home,
+            // As a root is: links are resolved, or the one would not be known by the other.
+            home: home.map(|home| fs::canonicalize(&home).unwrap_or(home)),
             uid,
         }
     }

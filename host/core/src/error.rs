@@ -133,6 +133,26 @@ pub fn show(path: &Path) -> String {
     show_bytes(path.as_os_str().as_bytes())
 }
 
+/// A path as one word of a shell command, to be copied as it stands.
+pub fn shell_word(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = path.as_os_str().as_bytes();
+    let safe = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(b);
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.is_empty() && bytes.iter().all(safe) && !text.starts_with('-') => text.to_owned(),
+        Ok(text) if text.chars().all(is_plain) => format!("'{}'", text.replace('\'', "'\\''")),
+        // What a terminal would act on, or is no text: POSIX has this form since 2024, shells for long.
+        _ => {
+            let byte = |b: &u8| match b {
+                b'\'' | b'\\' => format!("\\{}", char::from(*b)),
+                b if b.is_ascii_graphic() || *b == b' ' => char::from(*b).to_string(),
+                b => format!("\\{b:03o}"),
+            };
+            format!("$'{}'", bytes.iter().map(byte).collect::<String>())
+        }
+    }
+}
+
 /// Like [`show`], for a name that is bytes.
 pub fn show_bytes(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
@@ -216,6 +236,30 @@ mod tests {
         assert_eq!(error.kind(), Kind::Denied);
         let odd = Error::io(io::Error::from_raw_os_error(5), "could not read", "disk");
         assert_eq!(odd.to_string(), "could not read disk: input/output error");
+    }
+
+    #[test]
+    fn a_word_of_a_command_comes_out_of_the_shell_as_it_was() {
+        use std::os::unix::ffi::OsStrExt;
+        let names: [&[u8]; 9] = [
+            b"/a/b.c",
+            b"a b",
+            b"c*",
+            b"it's",
+            b"q'x\ny",
+            b"\xff\xfe",
+            b"-n",
+            b"$HOME `id` \"x\" \\",
+            "\u{202e}\u{e4}".as_bytes(),
+        ];
+        for name in names {
+            let word = shell_word(Path::new(std::ffi::OsStr::from_bytes(name)));
+            let shell =
+                std::process::Command::new("bash").args(["-c", &format!("printf %s {word}")]).output();
+            let Ok(output) = shell else { return };
+            assert_eq!(output.stdout, name, "{word}");
+            assert!(!word.contains(|c: char| c.is_control()), "{word}");
+        }
     }
 
     #[test]

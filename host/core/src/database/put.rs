@@ -202,8 +202,12 @@ pub fn settle(call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
     let stat = Stat::of_open(&held).map_err(looked)?;
     let on = On::Held(&held);
     let have = if stat.is_file() { on.xattrs() } else { Vec::new() };
-    let attributes =
-        Attributes { disk: call.store()?.disk(), rights: &Rights::of_process(), note: &Told(call) };
+    let attributes = Attributes {
+        disk: call.store()?.disk(),
+        rights: &Rights::of_process(),
+        top: &call.root,
+        note: &Told(call),
+    };
     attributes.settle(on, &stat, &have, entry, None, b"").map(drop)
 }
 

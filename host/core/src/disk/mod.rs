@@ -15,6 +15,7 @@ mod dir;
 mod file;
 mod held;
 mod hook;
+mod lease;
 mod lend;
 mod names;
 mod power;
@@ -25,6 +26,7 @@ pub use dir::Dir;
 pub use file::Handle;
 pub use held::Held;
 pub use hook::{Counter, FailAt, Hook, Op, OpKind};
+pub use lease::Writers;
 pub use lend::Lent;
 pub use power::PowerCut;
 

@@ -104,6 +104,7 @@ impl Trial {
             only: Arc::default(),
             elsewhere: Arc::default(),
             hold: None,
+            plans: Arc::default(),
             partial: false,
             huge: None,
             survey: None,

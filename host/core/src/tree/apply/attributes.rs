@@ -11,6 +11,9 @@ use crate::error::{Error, Kind, Result};
 use crate::tree::node::{Entry, Node, Time, Xattr};
 use crate::tree::scan::Stat;
 use rustix::fd::{AsFd, BorrowedFd};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;
@@ -106,8 +109,19 @@ pub struct Attributes<'a> {
     pub disk: &'a Disk,
     /// What may be given.
     pub rights: &'a Rights,
+    /// Where the paths that are told of begin.
+    pub top: &'a Path,
     /// Who is told.
     pub note: &'a dyn Note,
+}
+
+/// Bits of a mode in words.
+fn bits(lost: u32) -> &'static str {
+    match (lost & SETUID != 0, lost & SETGID != 0) {
+        (true, true) => "setuid and setgid bits",
+        (true, false) => "setuid bit",
+        (false, _) => "setgid bit",
+    }
 }
 
 /// Whether the system gives this attribute by itself: labels of security modules.
@@ -184,11 +198,15 @@ impl Attributes<'_> {
             got.1 = want.1;
         }
         let link = if matches!(entry.node, Node::Symlink(_)) { "-h " } else { "" };
-        let shown = crate::error::show_bytes(path);
-        self.note.note(
-            Refusal::new(path, format!("its owner {}:{} could not be given back", want.0, want.1))
-                .hint(format!("sudo chown {link}{}:{} {shown}", want.0, want.1)),
-        );
+        let (shown, lost) = (self.word(path), self.lost(got, entry));
+        let (mut what, mut hint) = (String::new(), format!("sudo chown {link}{}:{} {shown}", want.0, want.1));
+        if lost != 0 {
+            // A change of owner takes these bits away, so they come after it.
+            what = format!(" and its {}", bits(lost));
+            hint = format!("{hint} && sudo chmod {:04o} {shown}", entry.mode);
+        }
+        let reason = format!("its owner {}:{}{what} could not be given back", want.0, want.1);
+        self.note.note(Refusal::new(path, reason).hint(hint));
         Ok(got)
     }
 
@@ -201,7 +219,31 @@ impl Attributes<'_> {
         moved: bool,
         path: &[u8],
     ) -> Result<bool> {
-        // Running as somebody else than the one who was meant is worse than not at all.
+        let lost = self.lost((uid, gid), entry);
+        let want = entry.mode & !lost;
+        let cleared = moved && stat.permissions() & (SETUID | SETGID) != 0;
+        let touch = stat.permissions() != want || cleared;
+        if touch && !permitted(on.set_mode(self.disk, want))? {
+            let shown = self.word(path);
+            self.note.note(
+                Refusal::new(path, format!("its mode {want:04o} could not be given back"))
+                    .hint(format!("sudo chmod {want:04o} {shown}")),
+            );
+        }
+        // With another owner it was told together with that.
+        if lost != 0 && (uid, gid) == (entry.uid, entry.gid) {
+            let shown = self.word(path);
+            self.note.note(
+                Refusal::new(path, format!("its {} could not be given back", bits(lost)))
+                    .hint(format!("sudo chmod {:04o} {shown}", entry.mode)),
+            );
+        }
+        Ok(touch)
+    }
+
+    /// What of an entry's mode must not be given with this owner and group: running as
+    /// somebody else than the one who was meant is worse than not at all.
+    fn lost(&self, (uid, gid): (u32, u32), entry: &Entry) -> u32 {
         let is_dir = matches!(entry.node, Node::Dir(_));
         let mut lost = 0;
         if uid != entry.uid {
@@ -210,24 +252,12 @@ impl Attributes<'_> {
         if gid != entry.gid || !(self.rights.root() || self.rights.gids.contains(&gid)) {
             lost |= if is_dir { 0 } else { entry.mode & SETGID };
         }
-        let want = entry.mode & !lost;
-        let cleared = moved && stat.permissions() & (SETUID | SETGID) != 0;
-        let touch = stat.permissions() != want || cleared;
-        if touch && !permitted(on.set_mode(self.disk, want))? {
-            let shown = crate::error::show_bytes(path);
-            self.note.note(
-                Refusal::new(path, format!("its mode {want:04o} could not be given back"))
-                    .hint(format!("sudo chmod {want:04o} {shown}")),
-            );
-        }
-        if lost != 0 {
-            let shown = crate::error::show_bytes(path);
-            self.note.note(
-                Refusal::new(path, "its setuid or setgid bit was not given back, since its owner was not")
-                    .hint(format!("sudo chmod {:04o} {shown}", entry.mode)),
-            );
-        }
-        Ok(touch)
+        lost
+    }
+
+    /// `path` as a word of a command that can be given anywhere.
+    fn word(&self, path: &[u8]) -> String {
+        crate::error::shell_word(&self.top.join(OsStr::from_bytes(path)))
     }
 
     fn xattrs(&self, on: On<'_>, have: &[Xattr], entry: &Entry, path: &[u8]) -> Result<bool> {

@@ -7,6 +7,7 @@ use super::displace::Displaced;
 use super::outcome::Refusal;
 use super::place::{split, stat_in};
 use super::{Run, lock};
+use crate::disk::Writers;
 use crate::error::Result;
 use crate::tree::compare::{Change, Kept};
 use crate::tree::scan::Stat;
@@ -81,19 +82,34 @@ impl<'a> Run<'a> {
     /// Removes what was displaced, unless somebody wrote to it since, or still can.
     fn remove_displaced(&self) -> Result<()> {
         let displaced = std::mem::take(&mut *lock(&self.displaced));
-        let files = displaced.iter().filter(|old| old.stat.is_file()).map(|old| old.stat.id()).collect();
-        let open = super::writers::of(&files);
-        displaced.par_iter().try_for_each(|old| {
+        // Nobody can open by its name what stands aside: who has no handle now gets none.
+        let asked: Vec<Writers> = displaced.par_iter().map(|old| self.writers(old)).collect();
+        let unknown = displaced.iter().zip(&asked).filter(|(_, asked)| **asked == Writers::Unknown);
+        let open = super::writers::of(&unknown.map(|(old, _)| old.stat.id()).collect());
+        let me = rustix::process::geteuid().as_raw();
+        displaced.par_iter().zip(&asked).try_for_each(|(old, asked)| {
             let Displaced { aside, path, stat } = old;
             let name = &self.asides.name_of(path);
+            let done_with = match asked {
+                Writers::Nobody => true,
+                Writers::Somebody => false,
+                // Processes of others cannot be looked into, and they may have others' files.
+                Writers::Unknown => stat.uid == me && !open.contains(&stat.id()),
+            };
             match stat_in(&aside.dir, name)? {
-                Some(now) if quiet(stat, &now) && !open.contains(&now.id()) => {
-                    self.disk.unlink(&aside.dir, name)
-                }
+                Some(now) if quiet(stat, &now) && done_with => self.disk.unlink(&aside.dir, name),
                 Some(_) => self.save(aside, name, path),
                 None => Ok(()),
             }
         })
+    }
+
+    fn writers(&self, old: &Displaced<'_>) -> Writers {
+        if old.stat.is_file() {
+            old.aside.dir.writers(&self.asides.name_of(&old.path))
+        } else {
+            Writers::Nobody
+        }
     }
 
     /// Removes what was made aside for what was refused afterwards, with all in it.

@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
     }
 
     fn attributes(&self) -> Attributes<'_> {
-        Attributes { disk: self.disk, rights: &self.rights, note: self }
+        Attributes { disk: self.disk, rights: &self.rights, top: self.places.root().dir.path(), note: self }
     }
 
     /// Leaves a path and all that is in it as they are.

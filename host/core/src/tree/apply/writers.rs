@@ -1,4 +1,5 @@
-//! Who still has a displaced file open for writing, as far as the system tells.
+//! Who still has a displaced file open for writing, as far as `/proc` tells: where the
+//! system does not let a file be asked (`disk::lease`).
 //!
 //! What was moved aside cannot be opened by its name any more, so whoever can still
 //! write to it has it open now: as a file, or mapped into memory. Processes of others

@@ -2,7 +2,7 @@
 //! be changed, owners that cannot be given back, room that is not there.
 
 use super::Plan;
-use crate::error::{Error, Kind, Result, show};
+use crate::error::{Error, Kind, Result, shell_word, show};
 use crate::object::Key;
 use crate::store::content::{self, LARGE};
 use crate::tree::apply::{
@@ -129,11 +129,11 @@ impl<'a> Check<'a> {
     }
 
     fn why_not(&self, place: &Place) -> Option<Refusal> {
-        let shown = show(place.dir.path());
+        let (shown, word_of_it) = (show(place.dir.path()), shell_word(place.dir.path()));
         let refuse = |reason: String, hint: String| Some(Refusal::new(&place.path, reason).hint(hint));
         if let Some((word, flag)) = fixed(place.stat.attributes) {
             let reason = format!("the directory {shown} is {word}");
-            return refuse(reason, format!("sudo chattr -{flag} {shown}"));
+            return refuse(reason, format!("sudo chattr -{flag} {word_of_it}"));
         }
         match place.may_write() {
             Ok(()) => None,
@@ -144,7 +144,7 @@ impl<'a> Check<'a> {
             Err(_) if place.stat.uid == self.rights.uid => None,
             Err(_) => {
                 let reason = format!("this user may not write to the directory {shown}");
-                refuse(reason, format!("sudo chown {} {shown}", self.rights.uid))
+                refuse(reason, format!("sudo chown {} {word_of_it}", self.rights.uid))
             }
         }
     }
@@ -152,7 +152,7 @@ impl<'a> Check<'a> {
     /// Whether what is there now may be moved away or changed.
     fn entry(&self, change: &Change, place: &Place<'_>, moves: bool, plan: &mut Plan) -> Result<bool> {
         let name = split(&change.path).1;
-        let shown = show(&place.dir.join(name));
+        let shown = shell_word(&place.dir.join(name));
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
             return Ok(true);
         };
