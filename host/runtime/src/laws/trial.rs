@@ -58,7 +58,7 @@ impl Trial {
         let describe = || component::describe(&engine, "the component", &component);
         let said = [describe()?, describe()?];
         let manifest = Manifest::parse(&said[0])?;
-        for key in settings.keys().filter(|key| manifest.setting(key).is_none()) {
+        if let Some(key) = settings.keys().find(|key| manifest.setting(key).is_none()) {
             let known: Vec<&str> = manifest.settings.iter().map(|setting| &*setting.key).collect();
             let error = Error::new(Kind::Invalid, format!("`{}` has no setting `{key}`", manifest.name));
             return Err(error.hint(format!("it has: {}", known.join(", "))));
