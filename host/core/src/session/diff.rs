@@ -10,6 +10,7 @@ use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
+use crate::tree::Plans;
 use crate::tree::compare::{self, Change, ChangeKind, Only};
 use crate::tree::node::{Entry, Node};
 use crate::tree::root::Root;
@@ -154,7 +155,7 @@ pub fn differences(
 ) -> Result<()> {
     for before in before {
         if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
-            in_target(source, before, after, found)?;
+            in_target(source, before, after, &Plans::default(), found)?;
         } else {
             of_one(source, before, after, false, found)?;
         }
@@ -189,10 +190,13 @@ fn of_one(
     Ok(())
 }
 
+/// Calls `found` for each difference of one target. Where a plan leads from `before` to
+/// `after`, they are known already.
 pub(super) fn in_target(
     source: &dyn Source,
     before: &Captured,
     after: &Captured,
+    plans: &Plans,
     found: EachDifference<'_>,
 ) -> Result<()> {
     let target: Arc<str> = before.target.name.as_str().into();
@@ -205,13 +209,19 @@ pub(super) fn in_target(
             continue;
         }
         if part.content.kind() == ObjectKind::Root && other.content.kind() == ObjectKind::Root {
+            let mut tell = |change: &Change| {
+                let (target, path) = (target.clone(), change.path.clone());
+                let (kind, what) = (change.kind(), What::of(change));
+                found(Difference { target, kind, path, what, by: None }, Some(change))
+            };
+            if let Some(told) = plans.changes(&other.content, &part.content, &mut tell) {
+                told?;
+                continue;
+            }
             let a = Root::decode(&source.read(&part.content)?)?;
             let b = Root::decode(&source.read(&other.content)?)?;
             for change in compare::compare(source, &a, &b, &Only::default())? {
-                let change = change?;
-                let (target, path) = (target.clone(), change.path.clone());
-                let (kind, what) = (change.kind(), What::of(&change));
-                found(Difference { target, kind, path, what, by: None }, Some(&change))?;
+                tell(&change?)?;
             }
         } else {
             whole(source, &target, (Some(part), Some(other)), found)?;

@@ -97,6 +97,8 @@ impl Session {
                 snapshot
             }
         };
+        // What it keeps at hand is not needed any more.
+        drop(plan.writer);
         let mut not_restored = plan.not_restored;
         let nothing_to_do = plan.changes.is_empty();
         if !nothing_to_do {

@@ -185,8 +185,12 @@ impl Session {
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
         let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
+        // Of what is narrowed, the plans know less than the paths are about.
+        let (whole, none) = (paths.is_empty() && trees.is_empty(), Plans::default());
         for (now, stored) in current.iter().zip(&stored) {
-            in_target(&*writer, now, stored, &mut |mut difference, change| {
+            self.preflight(stored, now, &trees, &writer, &mut preflight)?;
+            let known = if whole { &preflight.plans } else { &none };
+            in_target(&*writer, now, stored, known, &mut |mut difference, change| {
                 if is_within(&difference.path, paths) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
@@ -199,7 +203,6 @@ impl Session {
                 Ok(())
             })?;
             not_restored.extend(holes(self.opened(), stored, paths)?);
-            self.preflight(stored, now, &trees, &writer, &mut preflight)?;
         }
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);

@@ -1,8 +1,10 @@
-//! Plans that were made and shown and are still to be carried out: what was shown is what
-//! is done, and the trees are not compared again for it.
+//! Plans that were made and are still to be shown and carried out: what is shown is what is
+//! done, and the trees are compared once.
 
 use super::Plan;
+use crate::error::Result;
 use crate::object::Key;
+use crate::tree::compare::Change;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The plans of one step, all within the same paths.
@@ -21,6 +23,25 @@ impl Plans {
         let mut plans = self.lock();
         let at = plans.iter().position(|(to, from, _)| (to, from) == (stored, current))?;
         Some(plans.swap_remove(at).2)
+    }
+
+    /// Calls `act` for each change, times aside, that the plan from `current` to `stored`
+    /// makes, sorted by path; none if there is no such plan.
+    pub fn changes(
+        &self,
+        stored: &Key,
+        current: &Key,
+        act: &mut dyn FnMut(&Change) -> Result<()>,
+    ) -> Option<Result<()>> {
+        let plans = self.lock();
+        let (.., plan) = plans.iter().find(|(to, from, _)| (to, from) == (stored, current))?;
+        Some(plan.tape.each(|step| {
+            if step.leaves || step.traits.passage() {
+                return Ok(());
+            }
+            let change = step.change()?;
+            if change.aspects().any_but_time() { act(&change) } else { Ok(()) }
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Key, Key, Plan)>> {
