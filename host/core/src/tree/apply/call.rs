@@ -25,7 +25,9 @@ use crate::tree::view::read_root;
 /// `Incompatible` when one of the two is no tree of this directory; else as
 /// [`super::run`] has them.
 pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Result<Outcome> {
-    with_request(dir, call, stored, current, |request| {
+    let cache = StatCache::load(call.store()?.path(), &call.target.name, &dir.cached_as());
+    let witness = cache.as_ref().filter(|cache| cache.is_of(current));
+    with_request(dir, call, (stored, current), witness, |request| {
         let plan = match call.plans.take(stored, current) {
             Some(plan) => plan,
             None => Plan::make(request)?,
@@ -54,7 +56,7 @@ pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Res
 /// As [`restore`] has them, and when something that is needed is damaged. What is known
 /// to be impossible is in the plan.
 pub fn preflight(dir: &Directory, call: &Call, stored: &Key, current: &Key, verify: bool) -> Result<Plan> {
-    with_request(dir, call, stored, current, |request| {
+    with_request(dir, call, (stored, current), None, |request| {
         let plan = Plan::make(request)?;
         if verify {
             plan.verify(request)?;
@@ -66,8 +68,8 @@ pub fn preflight(dir: &Directory, call: &Call, stored: &Key, current: &Key, veri
 fn with_request<T>(
     dir: &Directory,
     call: &Call,
-    stored: &Key,
-    current: &Key,
+    (stored, current): (&Key, &Key),
+    witness: Option<&StatCache>,
     act: impl FnOnce(&Request<'_>) -> Result<T>,
 ) -> Result<T> {
     let source: &dyn Source = match &call.writer {
@@ -85,7 +87,6 @@ fn with_request<T>(
     };
     let roots = (read(stored)?, read(current)?);
     let store = call.store()?;
-    let cache = StatCache::load(store.path(), &call.target.name, &dir.cached_as());
     let handle = dir.handle().try_clone_to_owned().map_err(|e| Error::io(e, "could not open", dir.path()))?;
     act(&Request {
         directory: &Dir::from_fd(handle, dir.path().to_owned()),
@@ -96,7 +97,7 @@ fn with_request<T>(
         store,
         disk: store.disk(),
         target: &call.target.name,
-        witness: cache.as_ref().filter(|cache| cache.is_of(current)),
+        witness,
         options: Options {
             stored_times: dir.options().times == Times::Stored,
             partial: call.partial,
