@@ -3,7 +3,7 @@
 use super::fault;
 use super::open::At;
 use rusqlite::{Connection, Rows};
-use snapback_core::database::header;
+use snapback_core::database::{SIDES, header, side};
 use snapback_core::error::{Error, Result};
 use snapback_core::object::Key;
 use snapback_core::store::{Lane, content};
@@ -14,7 +14,8 @@ use std::io::{self, Read};
 pub type Stored = (Key, u64);
 
 /// Stores the image that `connection` sees; begins a transaction there if none is open.
-/// Without a log the file is the image, and is read as such under the connection's lock.
+/// Without a log, or with an empty one, the file is the image, and is read as such under the
+/// connection's lock.
 ///
 /// # Errors
 /// What SQLite says, as it is; or what kept the store from being written.
@@ -37,7 +38,7 @@ pub fn read(
     }
     let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let size = number("PRAGMA page_count")? as u64 * number("PRAGMA page_size")? as u64;
-    if writes_ahead(connection)? {
+    if writes_ahead(connection)? && !is_log_empty(at) {
         return by_pages(at, connection, lane);
     }
     if size > length || header::read(file).is_ok_and(|header| header.is_none_or(|h| h.is_cut(length))) {
@@ -53,6 +54,14 @@ pub fn read(
 pub fn writes_ahead(connection: &Connection) -> rusqlite::Result<bool> {
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     Ok(mode.eq_ignore_ascii_case("wal"))
+}
+
+/// Whether nothing is in the log, for a connection that reads already. What one reads from a
+/// log is not taken out of it, so the connection reads the file; and nobody brings
+/// a log into the file as long as somebody reads that.
+fn is_log_empty(at: At<'_>) -> bool {
+    let log = at.dir.stat(&side(at.place.name(), SIDES[1]));
+    log.is_ok_and(|log| log.is_none_or(|stat| stat.st_size == 0))
 }
 
 /// Stores all pages that `connection` sees.
@@ -83,21 +92,29 @@ struct Pages<'s> {
 }
 
 impl Pages<'_> {
-    fn next(&mut self) -> rusqlite::Result<bool> {
+    /// Goes to the next page: how much of `buffer` it filled at once, all of it where that
+    /// has room.
+    fn next(&mut self, buffer: &mut [u8]) -> rusqlite::Result<Option<usize>> {
         self.page.clear();
         self.at = 0;
-        let Some(row) = self.rows.next()? else { return Ok(false) };
-        self.page.extend_from_slice(row.get_ref(0)?.as_blob()?);
-        Ok(true)
+        let Some(row) = self.rows.next()? else { return Ok(None) };
+        let page = row.get_ref(0)?.as_blob()?;
+        if let Some(room) = buffer.get_mut(..page.len()) {
+            room.copy_from_slice(page);
+            return Ok(Some(page.len()));
+        }
+        self.page.extend_from_slice(page);
+        Ok(Some(0))
     }
 }
 
 impl Read for &mut Pages<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.page.len() {
-            match self.next() {
-                Ok(true) => {}
-                Ok(false) => return Ok(0),
+            match self.next(buffer) {
+                Ok(Some(copied)) if copied > 0 => return Ok(copied),
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(0),
                 Err(fault) => {
                     self.fault = Some(fault);
                     return Err(io::Error::other("a page"));

@@ -161,7 +161,12 @@ fn write(this: &Restore<'_>, connection: &Connection, image: &Image<'_>, header:
 struct Pages<'c> {
     read: rusqlite::Statement<'c>,
     write: rusqlite::Statement<'c>,
+    /// How many pages in a row were not as they are to be.
+    differed: u32,
 }
+
+/// After so many pages that differ, only one of so many is looked at before it is written.
+const RUN: u32 = 32;
 
 impl<'c> Pages<'c> {
     fn new(connection: &'c Connection) -> rusqlite::Result<Self> {
@@ -169,18 +174,23 @@ impl<'c> Pages<'c> {
             read: connection.prepare("SELECT data FROM sqlite_dbpage('main') WHERE pgno = ?1")?,
             write: connection
                 .prepare("INSERT INTO sqlite_dbpage(pgno, data, schema) VALUES (?1, ?2, 'main')")?,
+            differed: 0,
         })
     }
 
-    /// Writes a page unless it is so already.
+    /// Writes a page unless it is so already; where many differ, that is not always asked.
     fn put(&mut self, number: u32, page: &[u8]) -> rusqlite::Result<()> {
-        let mut rows = self.read.query([number])?;
-        let same = match rows.next()? {
-            Some(row) => row.get_ref(0)?.as_blob()? == page,
-            None => false,
-        };
-        drop(rows);
-        if same { Ok(()) } else { self.write.execute(params![number, page]).map(drop) }
+        if self.differed < RUN || self.differed.is_multiple_of(RUN) {
+            let mut rows = self.read.query([number])?;
+            if let Some(row) = rows.next()?
+                && row.get_ref(0)?.as_blob()? == page
+            {
+                self.differed = 0;
+                return Ok(());
+            }
+        }
+        self.differed = self.differed.saturating_add(1);
+        self.write.execute(params![number, page]).map(drop)
     }
 
     /// Makes `last` the last page; what is written after that counts again.
