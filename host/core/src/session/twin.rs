@@ -199,24 +199,26 @@ impl Session {
             let kept: HashSet<&[u8]> = ours.map(|name| unmarked(name)).collect();
             let mut gone = theirs.names()?;
             gone.retain(|name| !kept.contains(unmarked(name)));
-            // First what a command that was cut short has begun to remove: it is in the way.
-            gone.sort_by_key(|name| !name.starts_with(b"."));
-            for name in &gone {
-                match is_id(name) {
+            let mut aside = Vec::new();
+            for name in gone.iter() {
+                if is_id(name) {
                     // In one step, so that a half removed record is never brought back.
-                    true => {
-                        let aside = [b".gone-", &name[..]].concat();
-                        disk.rename(&theirs, name, &theirs, &aside)?;
-                        disk.remove_all(&theirs, &aside)?;
-                    }
-                    false if sub == b"packs" => disk.unlink(&theirs, name)?,
-                    false => disk.remove_all(&theirs, name)?,
+                    let hidden = [b".gone-", &name[..]].concat();
+                    // What a command that was cut short has begun to remove is in the way.
+                    disk.remove_all(&theirs, &hidden)?;
+                    disk.rename(&theirs, name, &theirs, &hidden)?;
+                    aside.push(hidden);
+                } else if sub == b"packs" {
+                    disk.unlink(&theirs, name)?;
+                } else {
+                    aside.push(name.clone());
                 }
             }
-            // Else it could be there again after a power cut, and be brought back.
+            // Else it could be there again after a power cut, whole or half removed.
             if !gone.is_empty() {
                 disk.sync_dir(&theirs)?;
             }
+            aside.iter().try_for_each(|name| disk.remove_all(&theirs, name))?;
         }
         Ok(())
     }
