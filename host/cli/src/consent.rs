@@ -7,7 +7,9 @@
 use crate::context::Context;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::history::clock::{Clock, Moment, System};
+use snapback_core::project::consents::{Consent, Consents};
 use snapback_core::session::Project;
+use snapback_core::text::Bytes;
 use snapback_runtime::trust::Question;
 
 /// Does `work`, and asks for what it is refused for want of consent.
@@ -61,8 +63,16 @@ pub fn show(context: &Context, question: &Question) {
 /// # Errors
 /// When it cannot be kept.
 pub fn agree(context: &Context, project: &Project, question: &Question) -> Result<()> {
-    let (root, now) = (project.root(), Moment::of(System.now()));
-    context.backends(root).trust().agree(project.disk(), root, question, now)
+    let key = context.backends(project.root()).trust().key(question)?;
+    let consent = Consent {
+        store: question.store().unwrap_or_default().to_owned(),
+        root: Bytes::from(project.root()),
+        target: question.target.clone(),
+        backend: question.asker.name.clone(),
+        reaches: question.reaches(),
+        given: Moment::of(System.now()),
+    };
+    Consents::new(&context.places.state).put(project.disk(), &key, &consent)
 }
 
 /// That the user said no.

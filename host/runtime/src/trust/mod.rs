@@ -10,12 +10,9 @@ mod question;
 
 pub use question::{Asker, Question};
 
-use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result};
-use snapback_core::history::clock::Moment;
-use snapback_core::project::consents::{Consent, Consents};
-use snapback_core::text::Bytes;
-use std::path::{Path, PathBuf};
+use snapback_core::project::consents::Consents;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the user agreed to.
@@ -76,24 +73,15 @@ impl Trust {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps the user's consent for the project at `root`.
+    /// By what a consent to `question` is kept; that it is kept is the caller's work.
     ///
     /// # Errors
-    /// When it cannot be kept.
-    pub fn agree(&self, disk: &Disk, root: &Path, question: &Question, now: Moment) -> Result<()> {
-        let (Some(consents), Some(key)) = (&self.consents, question.key()) else {
-            let why = "a consent cannot be kept: there is no store yet, or nowhere to keep it";
-            return Err(Error::new(Kind::NotFound, why).hint("`snapback snap` makes the store"));
-        };
-        let consent = Consent {
-            store: question.store().unwrap_or_default().to_owned(),
-            root: Bytes::from(root),
-            target: question.target.clone(),
-            backend: question.asker.name.clone(),
-            reaches: question.reaches(),
-            given: now,
-        };
-        consents.put(disk, &key, &consent)
+    /// `NotFound` without a store, which is what the project is known by.
+    pub fn key(&self, question: &Question) -> Result<String> {
+        question.key().ok_or_else(|| {
+            let why = "a consent cannot be kept: there is no store yet";
+            Error::new(Kind::NotFound, why).hint("`snapback snap` makes it")
+        })
     }
 }
 

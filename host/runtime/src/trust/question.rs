@@ -46,7 +46,8 @@ impl Question {
         self
     }
 
-    pub(super) fn store(&self) -> Option<&str> {
+    /// The store of the project that it is asked in.
+    pub fn store(&self) -> Option<&str> {
         self.store.as_deref()
     }
 

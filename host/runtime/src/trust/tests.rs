@@ -5,7 +5,6 @@ use crate::grant::{self, Limits};
 use crate::manifest::Manifest;
 use crate::reach::{Reach, Surroundings};
 use crate::testing::Scratch;
-use snapback_core::history::clock::{Clock, System};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -28,7 +27,6 @@ const MANIFEST: &str = r#"
 
 struct World {
     scratch: Scratch,
-    disk: Disk,
 }
 
 impl World {
@@ -37,7 +35,7 @@ impl World {
         for dir in ["project/src", "other", "state"] {
             fs::create_dir_all(scratch.path().join(dir)).unwrap();
         }
-        Self { scratch, disk: Disk::default().with_sync(false) }
+        Self { scratch }
     }
 
     fn root(&self) -> PathBuf {
@@ -78,8 +76,10 @@ impl World {
     }
 
     fn agree(&self, question: &Question) {
-        let now = Moment::of(System.now());
-        self.trust(&[]).agree(&self.disk, &self.root(), question, now).unwrap();
+        // That the file is there is the consent.
+        let consents = self.scratch.path().join("state/consents");
+        fs::create_dir_all(&consents).unwrap();
+        fs::write(consents.join(self.trust(&[]).key(question).unwrap()), "").unwrap();
     }
 }
 
