@@ -1,8 +1,9 @@
 //! What a database and the files beside it looked like when they were captured, so
 //! that one that nobody wrote to is not read again.
 //!
-//! Believed only if all that `stat` says of the database, its log and its journal is
-//! as it was, and was clearly past when the capture began. It is a cache in the store
+//! Believed only if all that `stat` says of the database, its log and its journal (of the
+//! log, without when its inode changed) is as it was, and was clearly past when the
+//! capture began. It is a cache in the store
 //! (`cache/`, a file for each target): it can be thrown away at any time.
 //!
 //! ```text
@@ -45,6 +46,8 @@ impl Seen {
         let (database, journal) = (stat(dir, name)?, stat(dir, &side(name, SIDES[0]))?);
         // A log without a byte says nothing: whoever looks at a database may make one.
         let log = stat(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);
+        // SQLite gives a log its owner again whenever root opens it, also to read.
+        let log = log.map(|log| Stat { ctime: log.mtime, ..log });
         let racy = [&database, &journal, &log].into_iter().flatten().any(|stat| clock.is_racy(stat));
         Ok(Self { database, journal, log, settled: !racy })
     }

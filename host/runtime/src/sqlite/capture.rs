@@ -85,8 +85,8 @@ impl Capture<'_> {
             if id(&before) == id(&after) {
                 return Ok(found.map(|found| {
                     tell_foreign(self.database, self.call, &found);
-                    // What changed while it was read is not remembered.
-                    (found, if before.still(&after) { after } else { before })
+                    // What changed while it was read does not look like this again.
+                    (found, before)
                 }));
             }
         }

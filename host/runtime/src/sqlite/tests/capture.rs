@@ -124,6 +124,25 @@ fn an_unchanged_database_is_not_read_again_and_a_changed_one_is() {
 }
 
 #[test]
+fn one_with_a_log_is_remembered_as_well_though_root_touches_the_log() {
+    let world = World::new();
+    world.make("PRAGMA journal_mode = WAL", 100);
+    let mut app = world.python();
+    app.open();
+    app.sql("INSERT INTO t(b) VALUES('in the log')");
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    let recall = || {
+        let dir = snapback_core::disk::Dir::open(world.scratch.path()).unwrap();
+        let seen = snapback_core::database::Seen::look(&world.store, &dir, b"app.db").unwrap();
+        seen.recall(&world.call(None), "path")
+    };
+    let first = world.capture();
+    assert_eq!(recall(), Some(first));
+    app.sql("INSERT INTO t(b) VALUES('more')");
+    assert_eq!(recall(), None);
+}
+
+#[test]
 fn growth_is_that_of_the_changed_blocks() {
     let world = World::new();
     world.make("", 100_000);
