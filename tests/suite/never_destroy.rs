@@ -2,7 +2,7 @@
 
 use crate::{each_user, newest, sandbox};
 use rustix::process::Signal;
-use snapback_tests::{Record, Running, User, assert_back};
+use snapback_tests::{Record, Running, User, assert_back, assert_same};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -45,6 +45,58 @@ fn what_the_snapshot_skipped_is_kept_and_reported() {
         let refused = undo.json()["not_restored"].as_array().unwrap().clone();
         assert!(refused.iter().any(|r| r["path"] == "secret"), "{undo}");
         assert_eq!((s.read("secret"), s.read("f")), ("0more\n".into(), "0".into()));
+    });
+}
+
+#[test]
+fn what_was_left_out_and_then_moved_is_left_where_it_is() {
+    // How something is left out, what it is, and where a run moves it.
+    for (setting, what, made, script, at) in [
+        ("ignore = [\"/data\"]", "data", "mkdir data; echo mine > data/f", "mv data data.old", "data.old"),
+        ("", ".git", "mkdir -p .git/refs; echo mine > .git/HEAD", "mv .git .git2", ".git2"),
+        // Over a directory, in which all is another, and over a file.
+        ("ignore = [\"/data\"]", "data", "mkdir -p data dir/f; echo mine > data/f", "rm -r dir; mv data dir", "dir"),
+        ("ignore = [\"/data\"]", "data", "mkdir data; echo mine > data/f; touch at", "rm at; mv data at", "at"),
+        // Into a directory that is to go.
+        ("max-files-per-dir = 2", "big", "mkdir big; touch big/1 big/2 big/3", "mkdir new; mv big new/b; rm new/b/1", "new/b"),
+    ] {
+        each_user(|s| {
+            s.write("snapback.toml", &format!("[snapshot]\n{setting}\n"));
+            s.sh(&format!("{made}; echo 0 > f"));
+            s.run(&format!("{script}; echo A > f; mkdir made; echo A > made/f")).says(&format!("{what} (gone)"));
+            let moved = Record::take(&s.project().join(at));
+            let dry = s.snapback(["undo", "-n", "--json"]);
+            let undo = s.snapback(["undo", "--json"]);
+            for told in [&dry, &undo] {
+                told.exits(3).says(&format!("{at} (it was left out as {what} ("));
+                let json = told.json();
+                let paths = |key: &str| -> Vec<String> {
+                    let list = json[key].as_array().unwrap().iter();
+                    list.map(|item| item["path"].as_str().unwrap().to_owned()).collect()
+                };
+                assert!(paths("not_restored").contains(&at.to_owned()), "{told}");
+                let within = |path: &String| path == at || path.starts_with(&format!("{at}/"));
+                assert!(!paths("changes").iter().any(within), "{told}");
+            }
+            let mend = format!("mv {} {}", s.project().join(at).display(), s.project().join(what).display());
+            undo.says(&mend);
+            assert_same(&moved, &Record::take(&s.project().join(at)));
+            assert_eq!((s.read("f"), s.has("made")), ("0\n".into(), false), "{undo}");
+            s.sh(&mend);
+            assert!(s.has(what) && !s.has(at));
+        });
+    }
+}
+
+#[test]
+fn what_only_has_the_inode_of_something_that_is_gone_is_removed() {
+    each_user(|s| {
+        s.write("snapback.toml", "[snapshot]\nignore = [\"/data\"]\n");
+        s.sh("mkdir data; echo 0 > f; ln f link");
+        // File systems give the number of what is gone to what comes next.
+        s.run("rmdir data; for n in $(seq 50); do mkdir made$n; done; echo A > f");
+        s.ok(["undo"]).says("data (gone)");
+        assert_eq!((s.read("f"), s.has("made1"), s.has("made50")), ("0\n".into(), false, false));
     });
 }
 

@@ -58,6 +58,38 @@ fn what_is_left_out_and_gone_changed_or_new_is_said() {
 }
 
 #[test]
+fn what_takes_the_place_of_something_left_out_is_said() {
+    each_user(|s| {
+        s.write("snapback.toml", "[snapshot]\nmax-files-per-dir = 20\nignore = [\"ig/\"]\n");
+        s.sh("mkdir -p node_modules/x big ig .venv cache; seq 30 | sed 's:^:big/:' | xargs touch; touch package.json .venv/pyvenv.cfg
+              echo 'Signature: 8a477f597d28d172789f06886806bc55' > cache/CACHEDIR.TAG
+              echo 0 > hole; chmod 000 hole");
+        let run = s.snapback([
+            "run",
+            "--report",
+            s.dir().join("tmp/report").to_str().unwrap(),
+            "--",
+            "sh",
+            "-ec",
+            "rm -rf node_modules big ig .venv cache; rm -f hole; echo 1 > node_modules; ln -s / big; echo 3 > ig
+             mkdir .venv cache; touch .venv/new cache/new; mkdir hole; touch hole/new",
+        ]);
+        let mut want: Vec<&str> = vec![".venv", "big", "cache", "hole", "ig", "node_modules"];
+        // Nothing is a hole to root.
+        want.retain(|path| *path != "hole" || s.user().is_ordinary());
+        let want: Vec<(&str, &str)> = want.into_iter().map(|path| (path, "changed")).collect();
+        run.exits(0).says("not covered, and changed by the run: .venv (changed), big (changed), ");
+        let report: Value =
+            serde_json::from_slice(&std::fs::read(s.dir().join("tmp/report")).unwrap()).unwrap();
+        assert_eq!(told(&report), pairs(&want));
+        let undo = s.snapback(["undo", "--json"]);
+        undo.exits(3).says("not covered, and changed since: .venv (changed), big (changed), ");
+        assert_eq!(told(&undo.json()), pairs(&want));
+        assert!(s.has(".venv/new") && s.has("cache/new") && s.read("ig") == "3\n", "{undo}");
+    });
+}
+
+#[test]
 fn what_stays_as_it_is_is_not_said() {
     each_user(|s| {
         s.sh("mkdir -p node_modules/x .git/refs; echo 0 > f; echo 'ref: refs/heads/main' > .git/HEAD; touch .git/index");

@@ -211,6 +211,7 @@ pub fn statcaches() -> Vec<Vec<u8>> {
             size: 9,
             mtime: time.mtime,
             ctime: time.mtime,
+            born: None,
             rdev: (1, 3),
             allocated: 4096,
             mount: 1,

@@ -8,7 +8,7 @@ use super::Session;
 use super::again::Going;
 use super::diff::Difference;
 use super::noted::Noted;
-use super::plan::{Action, Plan, Saved};
+use super::plan::{Action, Plan, Saved, is_within};
 use crate::backend::{Call, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -29,6 +29,13 @@ pub struct NotRestored {
     pub path: Bytes,
     /// Why.
     pub reason: String,
+}
+
+impl NotRestored {
+    /// Whether `change` is at its path or in it.
+    pub(super) fn is_about(&self, change: &Difference) -> bool {
+        *change.target == *self.target && is_within(&change.path, std::slice::from_ref(&self.path))
+    }
 }
 
 /// `items` with each subject named once, as it was named first: what is known before a

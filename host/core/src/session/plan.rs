@@ -204,6 +204,8 @@ impl Session {
             })?;
             not_restored.extend(holes(self.opened(), stored, paths)?);
         }
+        changes.retain(|change| !preflight.left.iter().any(|left| left.is_about(change)));
+        not_restored.extend(preflight.left);
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);
         let mut beyond = Beyond::between(&*writer, &to.targets, &current, paths)?;

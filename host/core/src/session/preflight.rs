@@ -20,6 +20,8 @@ use std::sync::Arc;
 pub(super) struct Preflight {
     /// What cannot be done: without `partial` nothing is begun.
     pub blocked: Vec<NotRestored>,
+    /// What will be left as it is, with all in it.
+    pub left: Vec<NotRestored>,
     /// What will not come back, or only in part.
     pub notes: Vec<NotRestored>,
     /// How directories are put back.
@@ -69,6 +71,7 @@ impl Project {
                 path: Bytes(refusal.path.clone()),
             };
             found.blocked.extend(plan.refusals.iter().map(of));
+            found.left.extend(plan.left.iter().map(of));
             found.notes.extend(plan.notes.iter().map(of));
             if let Some(path) = plan.unknown.first() {
                 let shown = crate::error::show_bytes(path);

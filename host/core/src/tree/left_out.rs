@@ -31,8 +31,8 @@ pub struct Stamp {
     /// machine on some file systems.
     pub ino: u64,
     /// When its inode was last changed, which for a directory is also when a name in it
-    /// came or went. None where that says nothing: our own store changes all the time,
-    /// and of a repository the refs tell more.
+    /// came or went. Of the repository, of which the refs tell more, when it was made. None
+    /// where that says nothing: our own store changes all the time.
     pub ctime: Option<Time>,
 }
 
@@ -110,8 +110,12 @@ impl Why {
 impl Stamp {
     /// Of what is left out at `path` for the reason `why`.
     pub(super) fn of(stat: &Stat, path: &[u8], why: Why) -> Self {
-        let timed = !matches!(why, Why::Store | Why::Elsewhere) && path != b".git";
-        Self { ino: stat.ino, ctime: timed.then_some(stat.ctime) }
+        let ctime = match why {
+            Why::Store | Why::Elsewhere => None,
+            _ if path == b".git" => stat.born,
+            _ => Some(stat.ctime),
+        };
+        Self { ino: stat.ino, ctime }
     }
 
     /// Whether what looks like this may still be what looked like `before`.
@@ -119,6 +123,16 @@ impl Stamp {
         self.ino == before.ino
             && match (self.ctime, before.ctime) {
                 (Some(now), Some(then)) => now == then,
+                _ => true,
+            }
+    }
+
+    /// Whether what is as `now` may be the inode that was seen then: one to which the number
+    /// was given anew is younger.
+    pub(super) fn may_be_of(&self, now: &Stat) -> bool {
+        self.ino == now.ino
+            && match (now.born, self.ctime) {
+                (Some(born), Some(seen)) => born <= seen,
                 _ => true,
             }
     }

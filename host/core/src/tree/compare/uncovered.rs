@@ -25,7 +25,7 @@ pub struct Uncovered {
 pub enum Fate {
     /// It is no longer there.
     Gone,
-    /// It is another one, or something came into it or went.
+    /// It is another one, something came into it or went, or it is no longer left out.
     Changed,
     /// It was not there before.
     New,
@@ -67,7 +67,8 @@ pub fn uncovered(source: &dyn Source, before: &Root, after: &Root) -> Result<Vec
             // Nothing is known of what lies in something that is left out itself, which is told.
             None if is_inside(&item.path, &new) => {}
             None if present.find(&item.path)?.is_none() => tell(item, Fate::Gone),
-            None => {}
+            // Something else has its name, or it lost what made it be left out.
+            None => tell(item, Fate::Changed),
         }
     }
     let past = View::new(source, before.clone());
@@ -139,6 +140,7 @@ mod tests {
         let after = root(vec![dir("a", vec![]), file("covered", "y")], now);
         let want = [
             ("a/gone", Fate::Gone),
+            ("covered", Fate::Changed),
             ("inside", Fate::Changed),
             ("mnt", Fate::Hidden),
             ("new", Fate::New),

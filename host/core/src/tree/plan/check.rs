@@ -2,6 +2,7 @@
 //! be changed, owners that cannot be given back, room that is not there.
 
 use super::Plan;
+use super::moved::Moved;
 use crate::error::{Error, Kind, Result, shell_word, show};
 use crate::object::Key;
 use crate::store::content::{self, LARGE};
@@ -27,6 +28,7 @@ pub(super) struct Check<'a> {
     dirs: HashMap<Vec<u8>, Option<Refusal>>,
     /// Bytes needed, for each file system: where it was seen.
     needed: HashMap<u64, (u64, Arc<Place<'a>>)>,
+    moved: Moved<'a>,
     /// The device of the store.
     store: u64,
     request: &'a Request<'a>,
@@ -39,9 +41,15 @@ impl<'a> Check<'a> {
             rights: Rights::of_process(),
             dirs: HashMap::new(),
             needed: HashMap::new(),
+            moved: Moved::new(request.stored),
             store: request.store.dir().stat_self()?.st_dev,
             request,
         })
+    }
+
+    /// The refusal of what `change` would lose and the snapshot left out under another name.
+    pub(super) fn moved(&mut self, change: &Change) -> Result<Option<Refusal>> {
+        self.moved.refuse(&self.places, change)
     }
 
     /// Looks at one change; false when it cannot be done, nor what is inside.

@@ -5,6 +5,7 @@
 //! is made by walking the two trees once.
 
 mod check;
+mod moved;
 mod plans;
 
 pub use plans::Plans;
@@ -130,6 +131,13 @@ impl Plan {
                 let reason = format!("it is a directory now, and {shown} in it was not recorded: {why}");
                 self.left.push(Refusal::new(&change.path, reason));
                 refused = Some(change.path);
+                continue;
+            }
+            if let Some(check) = &mut check
+                && let Some(left) = check.moved(&change)?
+            {
+                refused = Some(left.path.clone());
+                self.left.push(left);
                 continue;
             }
             self.count(&change);

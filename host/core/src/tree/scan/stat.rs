@@ -26,6 +26,8 @@ pub struct Stat {
     pub mtime: Time,
     /// When the inode was last changed; nobody can set it.
     pub ctime: Time,
+    /// When the inode was made; nobody can set it. None where the file system does not say.
+    pub born: Option<Time>,
     /// For a device: major, minor.
     pub rdev: (u32, u32),
     /// Bytes that are allocated.
@@ -48,7 +50,7 @@ impl Stat {
     }
 
     fn get(dir: impl AsFd, name: &CStr, flags: AtFlags) -> rustix::io::Result<Self> {
-        let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+        let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::BTIME;
         rustix::fs::statx(dir, name, flags, mask).map(|stat| Self::from_statx(&stat))
     }
 
@@ -67,6 +69,7 @@ impl Stat {
             size: stat.stx_size,
             mtime: time(&stat.stx_mtime),
             ctime: time(&stat.stx_ctime),
+            born: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(&stat.stx_btime)),
             rdev: (stat.stx_rdev_major, stat.stx_rdev_minor),
             allocated: stat.stx_blocks.saturating_mul(512),
             mount,

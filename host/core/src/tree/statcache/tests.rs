@@ -16,6 +16,7 @@ fn stat(ino: u64) -> Stat {
         size: 5,
         mtime: Time { sec: -3, nsec: 4 },
         ctime: Time { sec: 5, nsec: 6 },
+        born: None,
         rdev: (0, 0),
         allocated: 4096,
         mount: 1,

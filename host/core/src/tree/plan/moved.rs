@@ -1,0 +1,76 @@
+//! What the snapshot left out and stands under another name now: somebody moved it.
+//!
+//! Invariant: it was there before, and the snapshot does not have it, so no restore removes
+//! or replaces it, or anything in it. It is known by its inode, and by when that was born.
+
+use crate::error::{Result, shell_word, show_bytes};
+use crate::tree::apply::{Places, Refusal, split};
+use crate::tree::compare::Change;
+use crate::tree::root::{LeftOut, Root, Why};
+use std::collections::{HashMap, HashSet};
+
+/// Knows what was left out by its inodes.
+pub(super) struct Moved<'a> {
+    left_out: HashMap<u64, &'a LeftOut>,
+    /// Directories that are none of it, nor in any.
+    others: HashSet<Vec<u8>>,
+}
+
+impl<'a> Moved<'a> {
+    /// Of what `stored` left out. Stores are known wherever they are, databases come back by
+    /// themselves, and a mount stays what it is.
+    pub fn new(stored: &'a Root) -> Self {
+        let can_move = |item: &&LeftOut| !matches!(item.why, Why::Store | Why::Elsewhere | Why::Mount);
+        let items = stored.left_out.iter().filter(can_move);
+        let left_out = items.filter_map(|item| Some((item.stamp?.ino, item))).collect();
+        Self { left_out, others: HashSet::new() }
+    }
+
+    /// The refusal of what `change` would lose of it: of that itself, or of what it is in.
+    ///
+    /// # Errors
+    /// When the disk cannot be looked at.
+    pub fn refuse(&mut self, places: &Places<'_>, change: &Change) -> Result<Option<Refusal>> {
+        if change.before.is_none() || self.left_out.is_empty() {
+            return Ok(None);
+        }
+        let path = &change.path;
+        let above = (0..path.len()).rev().filter(|&at| path[at] == b'/').map(|at| &path[..at]);
+        let mut ways: Vec<&[u8]> = above.take_while(|dir| !self.others.contains(*dir)).collect();
+        ways.reverse();
+        for dir in ways {
+            if let Some(refusal) = self.at(places, dir)? {
+                return Ok(Some(refusal));
+            }
+            self.others.insert(dir.to_vec());
+        }
+        self.at(places, path)
+    }
+
+    /// The refusal of what is at `path`, if that is something of it.
+    fn at(&self, places: &Places<'_>, path: &[u8]) -> Result<Option<Refusal>> {
+        // What cannot be opened was not captured.
+        let Ok(Some(place)) = places.open(split(path).0) else { return Ok(None) };
+        let name = split(path).1;
+        let Some(stat) = place.stat_of(name)? else { return Ok(None) };
+        let Some(item) = self.left_out.get(&stat.ino) else { return Ok(None) };
+        let (old_dir, old_name) = split(&item.path);
+        let old = match places.open(old_dir) {
+            Ok(Some(place)) => place.stat_of(old_name)?,
+            _ => None,
+        };
+        let is_it = item.stamp.is_some_and(|stamp| stamp.may_be_of(&stat));
+        // One more name of it can go.
+        if !is_it || old.is_some_and(|old| old.id() == stat.id()) {
+            return Ok(None);
+        }
+        let (was, why) = (show_bytes(&item.path), item.why.word());
+        let reason = format!("it was left out as {was} ({why}), and was moved here since");
+        let refusal = Refusal::new(path, reason);
+        let shown = |path: &[u8]| shell_word(&places.root().dir.join(path));
+        Ok(Some(match old {
+            None => refusal.hint(format!("mv {} {}", shown(path), shown(&item.path))),
+            Some(_) => refusal,
+        }))
+    }
+}
