@@ -57,6 +57,40 @@ fn what_would_be_left_out_is_shown_before_anything_happens() {
 }
 
 #[test]
+fn what_cannot_be_captured_is_shown_as_a_run_says_it() {
+    each_user(|s| {
+        s.sh(
+            "echo 0 > f; echo 0 > secret; echo 0 > under; echo 0 > over; mkdir closed listed; touch listed/a
+              mkdir listed/b node_modules; touch package.json; chmod 000 secret closed; chmod 400 listed",
+        );
+        let mount = |words: &str| s.finish(s.command("sh").args(["-c", words])).status.success();
+        let mounted = !s.user().is_ordinary() && mount("mount --bind over under");
+        let told = |list: &Value| -> Vec<(String, String)> {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let items = list.as_array().unwrap().iter().filter(|item| item["path"].is_string());
+            let items = items.map(|item| (text(&item["path"]), text(&item["reason"])));
+            items.filter(|(path, _)| path != ".snapback").collect()
+        };
+        let before = s.ok(["status", "--json"]).json();
+        let run = s.run("true");
+        let list = s.ok(["list", "--json"]).json();
+        let after = s.ok(["status", "--json"]).json();
+        if mounted {
+            assert!(mount("umount under"));
+        }
+        let want: &[&str] = match (s.user().is_ordinary(), mounted) {
+            (true, _) => &["closed", "listed", "node_modules", "secret"],
+            (_, true) => &["node_modules", "under"],
+            _ => &["node_modules"],
+        };
+        let said = told(&before["survey"][0]["excluded"]);
+        assert_eq!(said.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), want, "{before}");
+        assert_eq!(said, told(&list[0]["excluded"]), "{run}");
+        assert_eq!(said, told(&after["survey"][0]["excluded"]));
+    });
+}
+
+#[test]
 fn a_repository_that_is_covered_is_not_said_to_lack_anything() {
     let s = sandbox();
     s.sh("mkdir -p .git/refs; echo 'ref: refs/heads/main' > .git/HEAD; echo 0 > f");

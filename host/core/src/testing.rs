@@ -23,6 +23,36 @@ impl TempDir {
     }
 }
 
+/// Nobody, and its group.
+const NOBODY: u32 = 65534;
+
+/// Makes `path` and all in it nobody's, where this user may do that.
+pub fn give_to_nobody(path: &Path) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    if path.symlink_metadata().unwrap().is_dir() {
+        std::fs::read_dir(path).unwrap().for_each(|entry| give_to_nobody(&entry.unwrap().path()));
+    }
+}
+
+/// Runs `f` on threads of their own as nobody, where this user may do that; else as this
+/// user.
+pub fn as_nobody<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    if !rustix::process::geteuid().is_root() {
+        return f();
+    }
+    let become_nobody = |_| {
+        let (uid, gid) = (rustix::fs::Uid::from_raw(NOBODY), rustix::fs::Gid::from_raw(NOBODY));
+        rustix::thread::set_thread_groups(&[]).unwrap();
+        rustix::thread::set_thread_res_gid(gid, gid, gid).unwrap();
+        rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).start_handler(become_nobody).build().unwrap();
+    pool.install(f)
+}
+
 impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);

@@ -5,7 +5,7 @@
 //! so far.
 
 use super::directory::Directory;
-use super::scan::{Elsewhere, Scratch, Stat, Walk};
+use super::scan::{Elsewhere, Next, Scratch, Stat, Walk};
 use super::statcache::StatCache;
 use crate::backend::{Cancel, Huge};
 use crate::disk::size_text;
@@ -75,7 +75,7 @@ fn measure_without(
                 None => parts.push((part.to_vec(), files, bytes)),
             }
         }
-        Ok(!measure.is_beyond(limit_files, limit_bytes))
+        Ok(if measure.is_beyond(limit_files, limit_bytes) { Next::End } else { Next::Inside })
     })?;
     parts.sort_by(|a, b| (b.2, b.1, &a.0).cmp(&(a.2, a.1, &b.0)));
     parts.truncate(LARGEST);

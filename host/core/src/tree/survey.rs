@@ -8,11 +8,12 @@ use super::directory::Directory;
 use super::git::{self, Standing};
 use super::measure::measure;
 use super::root::{LeftOut, Why};
-use super::scan::{Elsewhere, Place, Scratch, Stat, Walk};
+use super::scan::{Elsewhere, Next, Place, Scratch, Stat, Walk};
 use super::select::Options;
 use crate::backend::{Call, Cancel};
 use crate::error::Result;
-use rustix::fs::FileType;
+use rustix::fs::{Access, AtFlags, FileType};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -89,8 +90,8 @@ fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) ->
     // The directories in something that git ignores: its place among the precious.
     let mut ignored: HashMap<Vec<u8>, usize> = HashMap::new();
     found.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
-        found.look(&walk, place, handle, scratch, &mut ignored)?;
-        Ok(found.files <= limit)
+        let next = found.look(&walk, place, handle, scratch, &mut ignored)?;
+        Ok(if found.files <= limit { next } else { Next::End })
     })?;
     found.ignored = walk.ignored();
     found.left_out = walk.take_left_out();
@@ -99,7 +100,7 @@ fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) ->
         item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
     }
     let is_left_out = found.left_out.iter().any(|item| item.path == b".git" || item.path == b".git/HEAD");
-    found.git = git::present(dir.handle()).filter(|git| is_left_out || !git.inside);
+    found.git = git::present(dir.handle(), dir.path()).filter(|git| is_left_out || !git.inside);
     cancel.check()?;
     Ok(found)
 }
@@ -113,21 +114,46 @@ impl Survey {
         handle: &OwnedFd,
         scratch: &Scratch,
         ignored: &mut HashMap<Vec<u8>, usize>,
-    ) -> Result<()> {
+    ) -> Result<Next> {
         let path = place.dir.path();
         let within = ignored.get(&path).copied();
+        let mut seen = false;
         for selected in &scratch.selected {
             let name = scratch.listing.get(selected.at as usize).0;
             let directory = selected.kind == FileType::Directory;
             let (mut files, mut bytes) = (0, 0);
             if !directory {
-                match Stat::of(handle, name) {
-                    Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}
-                    // Holes are neither read nor stored.
-                    Ok(stat) if stat.is_file() => (files, bytes) = (1, stat.size.min(stat.allocated)),
-                    Ok(_) => files = 1,
-                    Err(_) => {}
+                let stat = match Stat::of(handle, name) {
+                    Ok(stat) => stat,
+                    Err(Errno::NOENT) => continue,
+                    // It may be listed, and nothing in it be looked at.
+                    Err(Errno::ACCESS) if !seen && let Some(above) = &place.above => {
+                        walk.hole(above, place.dir.name(), Errno::ACCESS, "looked into")?;
+                        return Ok(Next::Past);
+                    }
+                    Err(error) => {
+                        walk.hole(place, name.to_bytes(), error, "looked at")?;
+                        continue;
+                    }
+                };
+                seen = true;
+                if walk.is_other_mount(&stat) {
+                    let path = place.dir.path_of(name.to_bytes());
+                    walk.leave_out(path, Why::Mount, "", None, Some(&stat));
+                    continue;
                 }
+                if stat.is_file()
+                    && let Err(error) = rustix::fs::accessat(handle, name, Access::READ_OK, AtFlags::EACCESS)
+                {
+                    walk.hole(place, name.to_bytes(), error, "opened")?;
+                    continue;
+                }
+                (files, bytes) = match (stat.is_dir(), stat.is_file()) {
+                    (true, _) => (0, 0),
+                    // Holes are neither read nor stored.
+                    (_, true) => (1, stat.size.min(stat.allocated)),
+                    _ => (1, 0),
+                };
             }
             (self.files, self.bytes) = (self.files + files, self.bytes + bytes);
             let of = match within {
@@ -146,7 +172,7 @@ impl Survey {
                 }
             }
         }
-        Ok(())
+        Ok(Next::Inside)
     }
 }
 

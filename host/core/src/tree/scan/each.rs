@@ -16,12 +16,23 @@ struct Below {
     taken: Taken,
 }
 
-/// What is done in each directory; false ends the walk.
-type Visit<'v> = &'v mut dyn FnMut(&Arc<Place>, &OwnedFd, &Scratch) -> Result<bool>;
+/// What is done in each directory.
+type Visit<'v> = &'v mut dyn FnMut(&Arc<Place>, &OwnedFd, &Scratch) -> Result<Next>;
+
+/// Where the walk goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// In the directory.
+    Inside,
+    /// Past it.
+    Past,
+    /// Nowhere.
+    End,
+}
 
 impl Walk<'_> {
     /// Calls `visit` for each directory that is captured, before those in it, until it
-    /// returns false: returns whether it never did.
+    /// wants an end: returns whether it never did.
     ///
     /// # Errors
     /// `Cancelled`, what `visit` returns, and what kept the directory that is walked from
@@ -37,10 +48,12 @@ impl Walk<'_> {
                 Some(Below { above, name, taken }) => self.enter(above, name, taken, &mut scratch)?,
             };
             if let Enter::In { place, handle, .. } = entered {
-                if !visit(&place, &handle, &scratch)? {
+                let next = visit(&place, &handle, &scratch)?;
+                if next == Next::End {
                     return Ok(false);
                 }
-                let inside = scratch.selected.iter().filter(|selected| selected.kind == FileType::Directory);
+                let inside = |kind| next == Next::Inside && kind == FileType::Directory;
+                let inside = scratch.selected.iter().filter(|selected| inside(selected.kind));
                 let before = below.len();
                 below.extend(inside.rev().map(|selected| Below {
                     above: place.clone(),

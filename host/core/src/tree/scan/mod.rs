@@ -18,6 +18,7 @@ mod stat;
 
 pub use decide::Taken;
 pub use dir::{Dir, Kept};
+pub use each::Next;
 pub use elsewhere::Elsewhere;
 pub use enter::{Enter, Scratch, Selected};
 pub use listing::Listing;

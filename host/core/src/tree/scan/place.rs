@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub struct Place {
     /// The directory.
     pub dir: Arc<Dir>,
-    pub(super) above: Option<Arc<Place>>,
+    /// The one that it lies in; none for the directory that is walked.
+    pub above: Option<Arc<Place>>,
     pub(super) scope: Scope,
     /// Whether it holds something called `.git`, and `.gitignore`.
     pub(super) has_git: bool,

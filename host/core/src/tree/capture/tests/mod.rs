@@ -209,29 +209,9 @@ impl Taken {
     }
 }
 
-/// Runs `f` on threads of their own as another user, where this one may do that; else
-/// as this user. The project and the store must be that user's.
+/// Runs `f` as another user, where this one may do that; the project and the store become
+/// that user's.
 pub fn as_nobody<T: Send>(world: &World, f: impl FnOnce() -> T + Send) -> T {
-    let me = rustix::process::geteuid();
-    if !me.is_root() {
-        return f();
-    }
-    let uid = rustix::fs::Uid::from_raw(65534);
-    own(world.temp.path(), uid);
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(2)
-        .start_handler(move |_| rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap())
-        .build()
-        .unwrap();
-    pool.install(f)
-}
-
-fn own(path: &Path, uid: rustix::fs::Uid) {
-    rustix::fs::chownat(rustix::fs::CWD, path, Some(uid), None, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
-        .unwrap();
-    if path.symlink_metadata().unwrap().is_dir() {
-        for entry in std::fs::read_dir(path).unwrap() {
-            own(&entry.unwrap().path(), uid);
-        }
-    }
+    crate::testing::give_to_nobody(world.temp.path());
+    crate::testing::as_nobody(f)
 }
