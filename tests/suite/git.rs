@@ -280,6 +280,39 @@ fn work_trees_and_submodules_stand_where_their_own_head_does() {
 }
 
 #[test]
+fn a_repository_above_the_root_is_told_like_one_at_it() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        repository(s);
+        s.sh("mkdir sub; echo 0 > sub/f; touch sub/snapback.toml");
+        git(s, "git add .; git commit -q -m sub");
+        let one = git(s, "git rev-parse HEAD");
+        let at = |words: &[&str]| {
+            let output = s.finish(s.program().current_dir(s.project().join("sub")).args(words));
+            output.exits(0);
+            output
+        };
+        let run = |script: &str| at(&["run", "--", "sh", "-ec", &format!("{GIT}{script}")]);
+        at(&["status"]).prints("main at");
+        run("echo A > f; git commit -q -a -m two").says("HEAD (main at");
+        let undo = at(&["undo", "--json"]);
+        first_says(&undo, &["HEAD moved", &one[..7], "git reset --soft"]);
+        assert_eq!(s.read("sub/f"), "0\n");
+        git(s, &format!("cd sub; {}", undo.json()["git"][0]["commands"][0].as_str().unwrap()));
+        assert_eq!(git(s, "git rev-parse HEAD"), one);
+        run("rm -rf ../.git; echo B > f").says(".git (gone)");
+        first_says(&at(&["undo"]), &[".git is gone", "main", &one[..7]]);
+        run("git init -q -b trunk ..; echo C > f").says(".git (new)");
+        first_says(&at(&["undo"]), &[".git is new", "trunk"]);
+        git(s, "git add sub/f; git commit -q -m other");
+        run("git init -q -b inner; echo D > f").says(".git (replaced)");
+        first_says(&at(&["undo"]), &[".git is another repository", "trunk", "inner"]);
+    });
+}
+
+#[test]
 fn what_is_called_git_may_be_a_trap() {
     if !have("timeout") {
         return;

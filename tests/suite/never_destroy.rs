@@ -55,15 +55,34 @@ fn what_was_left_out_and_then_moved_is_left_where_it_is() {
         ("ignore = [\"/data\"]", "data", "mkdir data; echo mine > data/f", "mv data data.old", "data.old"),
         ("", ".git", "mkdir -p .git/refs; echo mine > .git/HEAD", "mv .git .git2", ".git2"),
         // Over a directory, in which all is another, and over a file.
-        ("ignore = [\"/data\"]", "data", "mkdir -p data dir/f; echo mine > data/f", "rm -r dir; mv data dir", "dir"),
-        ("ignore = [\"/data\"]", "data", "mkdir data; echo mine > data/f; touch at", "rm at; mv data at", "at"),
+        (
+            "ignore = [\"/data\"]",
+            "data",
+            "mkdir -p data dir/f; echo mine > data/f",
+            "rm -r dir; mv data dir",
+            "dir",
+        ),
+        (
+            "ignore = [\"/data\"]",
+            "data",
+            "mkdir data; echo mine > data/f; touch at",
+            "rm at; mv data at",
+            "at",
+        ),
         // Into a directory that is to go.
-        ("max-files-per-dir = 2", "big", "mkdir big; touch big/1 big/2 big/3", "mkdir new; mv big new/b; rm new/b/1", "new/b"),
+        (
+            "max-files-per-dir = 2",
+            "big",
+            "mkdir big; touch big/1 big/2 big/3",
+            "mkdir new; mv big new/b; rm new/b/1",
+            "new/b",
+        ),
     ] {
         each_user(|s| {
             s.write("snapback.toml", &format!("[snapshot]\n{setting}\n"));
             s.sh(&format!("{made}; echo 0 > f"));
-            s.run(&format!("{script}; echo A > f; mkdir made; echo A > made/f")).says(&format!("{what} (gone)"));
+            s.run(&format!("{script}; echo A > f; mkdir made; echo A > made/f"))
+                .says(&format!("{what} (gone)"));
             let moved = Record::take(&s.project().join(at));
             let dry = s.snapback(["undo", "-n", "--json"]);
             let undo = s.snapback(["undo", "--json"]);

@@ -4,6 +4,7 @@
 use crate::{each_user, sandbox};
 use serde_json::Value;
 use snapback_tests::{Record, assert_back, have, is_root};
+use std::os::unix::fs::MetadataExt;
 
 /// What `uncovered` of a report names: path and what became of it.
 fn told(report: &Value) -> Vec<(String, String)> {
@@ -86,6 +87,30 @@ fn what_takes_the_place_of_something_left_out_is_said() {
         undo.exits(3).says("not covered, and changed since: .venv (changed), big (changed), ");
         assert_eq!(told(&undo.json()), pairs(&want));
         assert!(s.has(".venv/new") && s.has("cache/new") && s.read("ig") == "3\n", "{undo}");
+    });
+}
+
+#[test]
+fn names_of_a_file_outside_of_what_is_covered_are_said() {
+    each_user(|s| {
+        s.sh(
+            "mkdir node_modules; touch package.json; echo 0 > ../outside; ln ../outside a; echo 0 > b; ln b c
+              echo 0 > d; ln d e; ln d node_modules/d",
+        );
+        s.run("for name in a b d; do echo A > $name; done");
+        for words in [&["undo", "-n"][..], &["undo"]] {
+            let undo = s.snapback(words);
+            undo.exits(3).says("a (it has other names outside").says("d (it has other names outside");
+            undo.never_says("b (it has").never_says("c (it has").never_says("e (it has");
+        }
+        assert_eq!(["a", "b", "c", "d", "e"].map(|name| s.read(name)), ["0\n"; 5]);
+        assert_eq!((s.read("../outside"), s.read("node_modules/d")), ("A\n".into(), "A\n".into()));
+        // The names that are covered are one inode again, and no other.
+        let ino = |name: &str| std::fs::metadata(s.project().join(name)).unwrap().ino();
+        let is_link = |a: &str, b: &str| ino(a) == ino(b);
+        assert!(is_link("b", "c") && is_link("d", "e") && !is_link("d", "node_modules/d"));
+        s.run("chmod 600 b; echo B > b").exits(0);
+        s.ok(["undo"]);
     });
 }
 

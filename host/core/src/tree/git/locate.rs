@@ -3,13 +3,15 @@
 //! A linked work tree and a submodule have a file `.git` that names the directory, and
 //! a linked work tree's directory names (`commondir`) the one that it shares with the
 //! others. Both may lie anywhere, so a directory that another user owns is refused, as
-//! git refuses it.
+//! git refuses it. A work tree may also begin above the directory that is captured.
 
 use crate::tree::scan::{Stat, read_small};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// A file that names a directory is not longer than this, in bytes.
 const LONGEST_LINK: u64 = 16 << 10;
@@ -62,6 +64,29 @@ pub fn locate(dir: impl AsFd) -> Option<Located> {
         None => None,
     };
     Some(Located { own, common, inside: stat.is_dir() })
+}
+
+/// The repository of the work tree that `dir` is, or lies in: the nearest above, not beyond
+/// the file system that `dir` lies on, of the same owner, of root, or of whoever asks. `path`
+/// is where `dir` is, absolute and without links.
+pub fn locate_around(dir: impl AsFd, path: &Path) -> Option<Located> {
+    let dir = dir.as_fd();
+    if !matches!(Stat::of(dir, c".git"), Err(Errno::NOENT)) {
+        return locate(dir);
+    }
+    let here = Stat::of_open(dir).ok()?;
+    for above in path.ancestors().skip(1) {
+        let above = open(CWD, above.as_os_str().as_bytes(), OFlags::empty())?;
+        if Stat::of_open(&above).ok()?.dev != here.dev {
+            return None;
+        }
+        if let Some(found) = locate(&above) {
+            let owner = Stat::of_open(found.own()).ok()?.uid;
+            let trusted = [here.uid, 0, rustix::process::geteuid().as_raw()];
+            return trusted.contains(&owner).then_some(Located { inside: false, ..found });
+        }
+    }
+    None
 }
 
 /// A directory that something in the work tree points to: that of the same owner, of

@@ -9,7 +9,7 @@ mod moved;
 mod position;
 mod present;
 
-pub use locate::{Located, locate};
+pub use locate::{Located, locate, locate_around};
 pub use moved::{Moved, State, moved, short};
 pub use position::{Head, Position};
 pub use present::{Standing, present};

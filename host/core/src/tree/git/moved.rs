@@ -85,6 +85,8 @@ pub fn moved(source: &dyn Source, before: &Root, now: &Root) -> Result<Option<Mo
         (Some(then), Some(here)) if (&then.head, &then.commit) == (&here.head, &here.commit) => {
             (State::RefsGone, Vec::new())
         }
+        // One in the directory itself, and one above it.
+        (Some(_), Some(_)) if is_left_out(before) != is_left_out(now) => (State::Replaced, Vec::new()),
         (Some(then), Some(here)) => match (stamp(before), stamp(now)) {
             (Some(a), Some(b)) if a.ino != b.ino => (State::Replaced, Vec::new()),
             _ => (State::Moved, way_back(then, here)),

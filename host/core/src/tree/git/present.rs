@@ -1,9 +1,10 @@
 //! Where the repository of a work tree stands now, before anything of it is recorded.
 
 use super::look::{Found, Item, LARGEST_FILE};
-use super::{Position, locate};
+use super::{Position, locate_around};
 use crate::tree::scan::read_small;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 /// Where a repository stands, and what of it a capture would record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +18,10 @@ pub struct Standing {
     pub inside: bool,
 }
 
-/// Where the repository stands whose work tree begins at `dir`; none when there is none.
-pub fn present(dir: impl AsFd) -> Option<Standing> {
-    let located = locate(dir)?;
+/// Where the repository stands whose work tree `dir`, which is at `path`, is or lies in; none
+/// when there is none.
+pub fn present(dir: impl AsFd, path: &Path) -> Option<Standing> {
+    let located = locate_around(dir, path)?;
     let found = Found::look(&located);
     let read = |item: Item| {
         let text = match item.stat.is_file() {

@@ -3,6 +3,7 @@
 
 use super::Plan;
 use super::moved::Moved;
+use super::names::Names;
 use crate::error::{Error, Kind, Result, shell_word, show};
 use crate::object::Key;
 use crate::store::content::{self, LARGE};
@@ -29,6 +30,7 @@ pub(super) struct Check<'a> {
     /// Bytes needed, for each file system: where it was seen.
     needed: HashMap<u64, (u64, Arc<Place<'a>>)>,
     moved: Moved<'a>,
+    names: Names,
     /// The device of the store.
     store: u64,
     request: &'a Request<'a>,
@@ -42,6 +44,7 @@ impl<'a> Check<'a> {
             dirs: HashMap::new(),
             needed: HashMap::new(),
             moved: Moved::new(request.stored),
+            names: Names::default(),
             store: request.store.dir().stat_self()?.st_dev,
             request,
         })
@@ -158,7 +161,7 @@ impl<'a> Check<'a> {
     }
 
     /// Whether what is there now may be moved away or changed.
-    fn entry(&self, change: &Change, place: &Place<'_>, moves: bool, plan: &mut Plan) -> Result<bool> {
+    fn entry(&mut self, change: &Change, place: &Place<'_>, moves: bool, plan: &mut Plan) -> Result<bool> {
         let name = split(&change.path).1;
         let shown = shell_word(&place.dir.join(name));
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
@@ -191,6 +194,7 @@ impl<'a> Check<'a> {
             );
             return Ok(false);
         }
+        self.names.note(change, &stat);
         if !moves && change.aspects().metadata() && !self.rights.can_change(stat.uid) {
             plan.notes
                 .push(Refusal::new(&change.path, "its attributes stay, since it belongs to somebody else"));
@@ -259,7 +263,7 @@ impl<'a> Check<'a> {
                 );
             }
         }
-        Ok(())
+        self.names.finish(self.request.source, self.request.current, plan)
     }
 }
 

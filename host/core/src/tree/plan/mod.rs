@@ -6,6 +6,7 @@
 
 mod check;
 mod moved;
+mod names;
 mod plans;
 
 pub use plans::Plans;

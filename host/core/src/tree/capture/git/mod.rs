@@ -1,5 +1,5 @@
 //! Recording where git stands: `HEAD`, refs and reflogs of the repository that the
-//! captured directory is a work tree of, when that is not captured itself.
+//! captured directory is a work tree of, or lies in one of, when that is not captured itself.
 //!
 //! What is recorded is only ever read. Names and attributes are looked at each time
 //! (`tree::git::look`); content is read and stored (`store`) only when one of them is not as it was
@@ -14,7 +14,7 @@ mod store;
 use super::{Capture, clock};
 use crate::error::Result;
 use crate::object::Key;
-use crate::tree::git::locate;
+use crate::tree::git::locate_around;
 use crate::tree::git::look::Found;
 use crate::tree::root::{GitRecord, LeftOut};
 use memo::Memo;
@@ -40,7 +40,8 @@ impl Capture<'_> {
         left_out: &[LeftOut],
         previous: Option<&Key>,
     ) -> Result<Option<Recorded>> {
-        let Some(located) = locate(self.walk.directory.handle()) else { return Ok(None) };
+        let directory = self.walk.directory;
+        let Some(located) = locate_around(directory.handle(), directory.path()) else { return Ok(None) };
         let left_out = |path: &[u8]| left_out.binary_search_by(|item| item.path.as_slice().cmp(path)).is_ok();
         if located.is_inside() && !left_out(b".git") && !left_out(b".git/HEAD") {
             return Ok(None);
