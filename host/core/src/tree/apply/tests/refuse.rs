@@ -3,6 +3,7 @@
 use super::world::World;
 use crate::disk::{Hook, Op, OpKind};
 use crate::error::Kind;
+use crate::testing::{as_nobody, give_to_nobody};
 use rustix::fs::IFlags;
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -129,32 +130,30 @@ fn a_sticky_directory_protects_what_others_own() {
 
 #[test]
 fn content_of_somebody_else_comes_back_and_the_owner_is_noted() {
-    if root() {
-        return;
-    }
     let world = World::new("owner");
     world.write("f", "one");
+    give_to_nobody(&world.base);
     world.chmod("f", 0o4755);
-    let mut stored = world.record();
-    // As if root had owned it when it was recorded.
-    world.owned_by_root(&mut stored, b"f");
-    world.write("f", "two");
-    let current = world.record();
-    let outcome = world.restore(&stored, &current).unwrap();
+    let outcome = as_nobody(|| {
+        let mut stored = world.record();
+        // As if root had owned it when it was recorded.
+        world.owned_by_root(&mut stored, b"f");
+        world.write("f", "two");
+        world.restore(&stored, &world.record()).unwrap()
+    });
     assert_eq!(world.read("f"), b"one");
     assert!(outcome.refused.is_empty(), "{outcome:?}");
-    let notes: Vec<&str> = outcome.notes.iter().map(|n| n.reason.as_str()).collect();
-    assert!(notes[0].contains("owner 0:0") && notes[1].contains("setuid"), "{notes:?}");
-    assert_eq!(outcome.notes[0].hint.as_deref(), Some("sudo chown 0:0 f"));
+    let [note] = &outcome.notes[..] else { panic!("{outcome:?}") };
+    assert!(note.reason.contains("owner 0:0") && note.reason.contains("setuid"), "{note:?}");
+    let hint = format!("sudo chown 0:0 {0} && sudo chmod 4755 {0}", world.path("f").display());
+    assert_eq!(note.hint, Some(hint));
     assert_eq!(world.path("f").metadata().unwrap().mode() & 0o7777, 0o755);
 }
 
 #[test]
 fn a_device_that_cannot_be_made_is_noted() {
-    if root() {
-        return;
-    }
     let world = World::new("device");
+    give_to_nobody(&world.base);
     let objects = crate::tree::sample::Objects::default();
     let node = crate::tree::node::Node::CharDevice(1, 3);
     let mut device = crate::tree::sample::file("null", "");
@@ -162,7 +161,7 @@ fn a_device_that_cannot_be_made_is_noted() {
     let stored =
         crate::tree::sample::sample_root(&objects, vec![device, crate::tree::sample::file("f", "x")]);
     let current = crate::tree::sample::sample_root(&objects, vec![]);
-    let outcome = world.restore_from(&objects, &stored, &current).unwrap();
+    let outcome = as_nobody(|| world.restore_from(&objects, &stored, &current).unwrap());
     assert_eq!(world.read("f"), b"x");
     assert_eq!(outcome.refused.len(), 1, "{outcome:?}");
     assert!(outcome.refused[0].reason.contains("character device"), "{outcome:?}");
