@@ -135,8 +135,11 @@ impl<'a> Check<'a> {
         if !mode || (stat.uid, stat.gid) != (entry.uid, entry.gid) {
             return Ok(false);
         }
-        let look = Look { source: self.request.source, rights: &self.rights, disk: self.request.disk };
-        look.is(&place.dir, name, stat, entry)
+        self.look().is(&place.dir, name, stat, entry)
+    }
+
+    fn look(&self) -> Look<'_> {
+        Look { source: self.request.source, rights: &self.rights, disk: self.request.disk }
     }
 
     fn why_not(&self, place: &Place) -> Option<Refusal> {
@@ -194,7 +197,12 @@ impl<'a> Check<'a> {
             );
             return Ok(false);
         }
-        self.names.note(change, &stat);
+        // What was put back before a call was cut short has the names that it is to have.
+        if let Some(after) = change.after.as_ref().filter(|_| stat.nlink > 1)
+            && !self.look().is(&place.dir, name, &stat, after)?
+        {
+            self.names.note(change, &stat);
+        }
         if !moves && change.aspects().metadata() && !self.rights.can_change(stat.uid) {
             plan.notes
                 .push(Refusal::new(&change.path, "its attributes stay, since it belongs to somebody else"));
