@@ -190,7 +190,9 @@ fn files_become_names_of_others_while_they_are_put_back() {
     }
     let list = s.ok(["list", "--json"]).json();
     let run = list.as_array().unwrap().iter().find(|snap| snap["kind"] == "run").unwrap()["id"].clone();
-    s.ok(["restore", run.as_str().unwrap()]);
+    // What still is a name of something outside is told.
+    let restore = s.snapback(["restore", run.as_str().unwrap()]);
+    restore.exits(if restore.err().contains("it has other names outside") { 3 } else { 0 });
     assert_eq!(s.sh("cat f* | sort -u; find . -maxdepth 1 -name 'f*' -type l"), "0\n");
     for file in [&victim, &twin] {
         let stat = fs::metadata(file).unwrap();

@@ -167,9 +167,12 @@ fn two_copies_do_not_harm_each_other() {
             at(dir, &["verify"]).exits(0);
             fs::remove_dir_all(s.home().join(dir).join(".snapback")).unwrap();
         }
-        for dir in ["project", "linked"] {
+        // The first is told that the other has a name of its file, and keeps it.
+        for (dir, code) in [("project", 3), ("linked", 0)] {
             at(dir, &["undo"]).exits(0).says("is there again from");
-            at(dir, &["undo"]).exits(0);
+            let undo = at(dir, &["undo"]);
+            undo.exits(code);
+            assert_eq!(undo.err().contains("f (it has other names outside"), code == 3, "{undo}");
             at(dir, &["verify"]).exits(0);
         }
         assert_eq!((read("project"), read("linked")), ("A\n".into(), "A\n".into()));
