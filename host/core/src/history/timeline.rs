@@ -63,6 +63,11 @@ pub enum Record {
         /// What was there until then: from now on the state before the step.
         saved: Id,
     },
+    /// No step: the snapshots up to `state` were noted, though the lines that did are gone.
+    Noted {
+        /// The newest of them.
+        state: Id,
+    },
 }
 
 impl Record {
@@ -72,6 +77,7 @@ impl Record {
         match self {
             Self::Undid { before, .. } => Self::Redid { before: before.clone(), saved: before.clone() },
             Self::Redid { .. } | Self::Did { .. } => Self::Undid { before: saved.clone(), saved: to.clone() },
+            Self::Noted { .. } => self.clone(),
         }
     }
 }
@@ -100,6 +106,8 @@ pub struct Timeline {
     pub last: Option<Record>,
     /// Its number: how many steps were taken in all.
     pub number: u64,
+    /// The newest state that a line names: no snapshot up to it is unknown here.
+    newest: Option<Id>,
     /// How many steps of `done` and of `undone` are older than the last damage, if there
     /// is any: one that is lost may have stood above them.
     doubt: (Option<usize>, Option<usize>),
@@ -174,9 +182,9 @@ impl Timeline {
         self.undone.retain(&kept);
     }
 
-    /// The newest state that a step is named by.
+    /// The newest state that a line names, also one that names no step any more.
     pub fn newest(&self) -> Option<&Id> {
-        self.done.iter().chain(&self.undone).map(|step| &step.before).max()
+        self.newest.as_ref()
     }
 
     /// Writes the timeline anew with only the steps whose snapshots `exists`.
@@ -190,15 +198,13 @@ impl Timeline {
     /// The lines that say the same with only the steps whose snapshots `exists`; the newest
     /// state that was noted stays so, or its snapshot would seem never to have been noted.
     pub(crate) fn lines(&self, exists: impl Fn(&Id) -> bool) -> Vec<u8> {
-        let newest = self.newest();
-        let kept = |step: &&Step| {
-            Some(&step.before) == newest || (exists(&step.before) && step.after.as_ref().is_none_or(&exists))
-        };
+        let kept = |step: &&Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
         let did = |step: &Step| Record::Did { kind: step.kind, before: step.before.clone() };
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
         // Undone steps were done once, the next to be redone first of them all.
         let all = self.done.iter().filter(kept).chain(undone.iter().rev().copied());
-        let mut records: Vec<Record> = all.map(did).collect();
+        let noted = self.newest.iter().map(|state| Record::Noted { state: state.clone() });
+        let mut records: Vec<Record> = noted.chain(all.map(did)).collect();
         records.extend(undone.iter().map(|step| {
             let saved = step.after.clone().expect("an undone step has a state after it");
             Record::Undid { before: step.before.clone(), saved }

@@ -65,7 +65,7 @@ impl Session {
         let kind = match journal.record {
             Record::Undid { .. } => SnapshotKind::PreUndo,
             Record::Redid { .. } => SnapshotKind::PreRedo,
-            Record::Did { .. } => SnapshotKind::PreRestore,
+            Record::Did { .. } | Record::Noted { .. } => SnapshotKind::PreRestore,
         };
         let mut targets = saved.targets.clone();
         targets.splice(at..=at, captured);
@@ -91,6 +91,7 @@ impl Record {
             Self::Did { kind, before } => Self::Did { kind: *kind, before: is(before) },
             Self::Undid { before, saved } => Self::Undid { before: before.clone(), saved: is(saved) },
             Self::Redid { before, saved } => Self::Redid { before: before.clone(), saved: is(saved) },
+            Self::Noted { .. } => self.clone(),
         }
     }
 }

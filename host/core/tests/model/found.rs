@@ -2,7 +2,7 @@
 
 use crate::deed::{Deed, Fill, Make};
 use crate::run;
-use crate::state::Op::{self, Begin, Do, End, Restore, Snap, Undo};
+use crate::state::Op::{self, Begin, Do, End, Redo, Restore, Snap, Undo};
 use crate::state::Ops;
 use crate::tree::Path;
 use snapback_core::text::Bytes;
@@ -26,4 +26,10 @@ const SNAP: Op = Snap { named: false, pinned: false };
 fn the_same_step_is_taken_back_twice_in_a_row() {
     // Both undos go from snapshot 1 to itself.
     all(50, &[SNAP, file("a"), Begin, End, Restore(1), file("a"), Undo, Undo, Undo]);
+}
+
+#[test]
+fn a_run_that_is_done_again_from_an_older_state_is_no_step_twice() {
+    let gone = Do(Deed::Remove(at("b")));
+    all(50, &[SNAP, file("b"), Restore(0), Undo, Begin, Undo, gone, Redo]);
 }

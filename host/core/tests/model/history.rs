@@ -143,6 +143,9 @@ impl History {
 
     /// A way is gone from the state `now`, of which `changes` says whether it is another.
     pub fn go(&mut self, way: &Way, kind: SnapshotKind, now: &Arc<Listing>, changes: bool) {
+        if kind == SnapshotKind::PreRestore && !changes {
+            return; // It is no step, and leaves nothing behind.
+        }
         let holder = self.snaps.iter().rfind(|snap| snap.state == *now).map(|snap| snap.number);
         // A step that is done again begins where it did the first time, if that is still so.
         let own = way.step.as_ref().map(|step| step.before);
@@ -157,10 +160,7 @@ impl History {
                 self.undone.pop();
                 self.done.push(Step { kind: step.kind, before: saved, after: None });
             }
-            _ if changes => {
-                self.done.push(Step { kind: SnapshotKind::PreRestore, before: saved, after: None });
-            }
-            _ => {}
+            _ => self.done.push(Step { kind: SnapshotKind::PreRestore, before: saved, after: None }),
         }
         // Until all is done, recovery would need both.
         let recovery = [way.to, saved];

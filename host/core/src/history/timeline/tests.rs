@@ -107,6 +107,19 @@ fn pruning_keeps_what_can_still_be_done() {
 }
 
 #[test]
+fn what_was_noted_stays_so_when_no_step_is_named_by_it_any_more() {
+    use SnapshotKind::{Manual, Run};
+    // The run 5 is done again from the state 1.
+    let records = [did(Manual, 1), did(Run, 5), undid(5, 5), Record::Redid { before: id(5), saved: id(1) }];
+    let timeline = Timeline::replay(&text(&records));
+    assert_eq!(timeline.done.iter().map(|step| &step.before).collect::<Vec<_>>(), [&id(1), &id(1)]);
+    assert_eq!(timeline.newest(), Some(&id(5)));
+    // Nor when its lines are dropped.
+    let less = Timeline::replay(&timeline.lines(|state| *state == id(1)));
+    assert_eq!((less.newest(), less.done.len(), less.number), (Some(&id(5)), 2, timeline.number));
+}
+
+#[test]
 fn numbers_go_up_whatever_the_lines_say() {
     let lines = [encode(7, &did(SnapshotKind::Run, 1)), encode(1, &did(SnapshotKind::Run, 2))].concat();
     let timeline = Timeline::replay(&lines);
