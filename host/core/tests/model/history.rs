@@ -104,7 +104,7 @@ impl History {
         let outer = self.running.last().copied();
         let newest = self.snaps.last();
         if !named && !pinned && newest.is_some_and(|newest| newest.run == outer && newest.state == *now) {
-            return;
+            return self.retain(self.keep, &[]);
         }
         let before = self.add(SnapshotKind::Manual, outer, pinned, now);
         if outer.is_none() {
