@@ -2,6 +2,7 @@
 
 use super::{agree, digest, install, probe, target};
 use crate::{each_user, sandbox};
+use snapback_tests::have;
 use std::fs;
 
 #[test]
@@ -34,6 +35,36 @@ fn a_directory_outside_is_undone_once_it_is_agreed_to() {
         s.run("rm -r ../other/d; echo new > ../other/g");
         s.ok(["undo"]);
         assert_eq!(s.sh("find ../other -type f | sort; cat ../other/d/f"), "../other/d/f\none\n");
+    });
+}
+
+#[test]
+fn a_database_outside_is_undone_under_its_connections_once_it_is_agreed_to() {
+    if !have("python3") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("mkdir ../other && ln -s ../other way");
+        for path in ["../other/a.db", "way/a.db"] {
+            let sql = |script: &str| {
+                let script =
+                    format!("import sqlite3\nc = sqlite3.connect('../other/a.db')\n{script}\nc.commit()");
+                let output = s.finish(s.command("python3").args(["-c", &script]));
+                output.exits(0);
+                output.out()
+            };
+            sql("c.executescript('DROP TABLE IF EXISTS t; CREATE TABLE t(a); INSERT INTO t VALUES(1)')");
+            let inode = s.sh("stat -c %i ../other/a.db");
+            s.write(
+                "snapback.toml",
+                format!("[[target]]\nname = \"x\"\nbackend = \"sqlite\"\npath = \"{path}\"\n"),
+            );
+            agree(s);
+            s.run("python3 -c \"import sqlite3; c = sqlite3.connect('../other/a.db'); c.execute('DROP TABLE t'); c.commit()\"");
+            s.ok(["undo"]);
+            assert_eq!(sql("print(c.execute('SELECT a FROM t').fetchall())").trim(), "[(1,)]", "{path}");
+            assert_eq!(s.sh("stat -c %i ../other/a.db"), inode, "{path}");
+        }
     });
 }
 

@@ -71,6 +71,15 @@ pub enum Record {
 }
 
 impl Record {
+    /// The newest state that it names.
+    fn newest(&self) -> &Id {
+        match self {
+            Self::Did { before, .. } => before,
+            Self::Undid { before, saved } | Self::Redid { before, saved } => before.max(saved),
+            Self::Noted { state } => state,
+        }
+    }
+
     /// The line that takes this one back, when the step that went from `saved` to `to`
     /// was itself taken back after it had been added.
     pub fn taken_back(&self, to: &Id, saved: &Id) -> Self {
@@ -203,12 +212,17 @@ impl Timeline {
         let undone: Vec<_> = self.undone.iter().filter(kept).collect();
         // Undone steps were done once, the next to be redone first of them all.
         let all = self.done.iter().filter(kept).chain(undone.iter().rev().copied());
-        let noted = self.newest.iter().map(|state| Record::Noted { state: state.clone() });
-        let mut records: Vec<Record> = noted.chain(all.map(did)).collect();
+        let mut records: Vec<Record> = all.map(did).collect();
         records.extend(undone.iter().map(|step| {
             let saved = step.after.clone().expect("an undone step has a state after it");
             Record::Undid { before: step.before.clone(), saved }
         }));
+        // A line that named it is among those that are gone, so there is room for its number.
+        if let Some(state) = &self.newest
+            && records.iter().all(|record| record.newest() < state)
+        {
+            records.insert(0, Record::Noted { state: state.clone() });
+        }
         let first = (self.number + 1).saturating_sub(records.len() as u64);
         (first..).zip(&records).flat_map(|(number, record)| encode(number, record)).collect()
     }

@@ -28,6 +28,9 @@ pub fn read(
     if connection.is_autocommit() {
         connection.execute_batch("BEGIN")?;
     }
+    let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    // The transaction begins with the first look: what the file is counts from then on.
+    let size = number("PRAGMA page_count")? as u64 * number("PRAGMA page_size")? as u64;
     // A transaction that writes begins an empty database with a page that no file has yet.
     let length = match file.metadata() {
         Ok(file) => file.len(),
@@ -36,8 +39,6 @@ pub fn read(
     if length == 0 {
         return Ok(content::store_bytes(lane, &[][..], at.cancel));
     }
-    let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
-    let size = number("PRAGMA page_count")? as u64 * number("PRAGMA page_size")? as u64;
     if writes_ahead(connection)? && !is_log_empty(at) {
         return by_pages(at, connection, lane);
     }

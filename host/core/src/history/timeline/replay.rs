@@ -75,13 +75,8 @@ impl Replay {
     fn apply(&mut self, number: u64, record: Record) {
         // Numbers go up, whatever a damaged file says.
         self.rest.number = number.max(self.rest.number.saturating_add(1));
-        let named = match &record {
-            Record::Did { before, .. } => before,
-            Record::Undid { before, saved } | Record::Redid { before, saved } => before.max(saved),
-            Record::Noted { state } => state,
-        };
-        if self.rest.newest.as_ref().is_none_or(|newest| newest < named) {
-            self.rest.newest = Some(named.clone());
+        if self.rest.newest.as_ref().is_none_or(|newest| newest < record.newest()) {
+            self.rest.newest = Some(record.newest().clone());
         }
         if !matches!(record, Record::Noted { .. }) {
             self.rest.last = Some(record.clone());
