@@ -79,7 +79,7 @@ fn what_was_left_out_and_then_moved_is_left_where_it_is() {
         ),
     ] {
         each_user(|s| {
-            s.write("snapback.toml", &format!("[snapshot]\n{setting}\n"));
+            s.write("snapback.toml", format!("[snapshot]\n{setting}\n"));
             s.sh(&format!("{made}; echo 0 > f"));
             s.run(&format!("{script}; echo A > f; mkdir made; echo A > made/f"))
                 .says(&format!("{what} (gone)"));
