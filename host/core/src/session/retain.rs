@@ -5,6 +5,7 @@
 //! (a rename); a crash after that leaves only what the next command removes.
 
 use super::Session;
+use super::twin::hide;
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::Journal;
 use crate::history::snapshot::{Snapshot, SnapshotKind};
@@ -167,11 +168,15 @@ impl Session {
             return Ok(ids);
         }
         let disk = &self.env().disk;
-        for id in &ids {
-            let gone = format!(".gone-{id}");
-            disk.rename(&self.snapshots, id.as_str().as_bytes(), &self.snapshots, gone.as_bytes())?;
+        let names: Vec<Vec<u8>> = ids.iter().map(|id| id.as_str().as_bytes().to_vec()).collect();
+        // The twin first: a store that lacked what its twin has would be taken for one that
+        // something else removed it from, and the twin, which is behind, be read instead.
+        if let Some(theirs) = self.twin_of(b"snapshots")? {
+            let have: HashSet<Vec<u8>> = theirs.names()?.into_iter().collect();
+            let kept: Vec<_> = names.iter().filter(|name| have.contains(*name)).cloned().collect();
+            hide(disk, &theirs, &kept)?;
         }
-        disk.sync_dir(&self.snapshots)?;
+        hide(disk, &self.snapshots, &names)?;
         self.mirror_removal()?;
         self.sweep()?;
         // Steps without their snapshots are passed over anyway: nothing that frees space
@@ -211,7 +216,8 @@ impl Session {
     /// Removes objects that no snapshot needs.
     pub(super) fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
         let env = self.env();
-        let freed = self.sweep_plan(sweep, &[])?.apply(self.opened(), &env.cancel, &*env.report)?;
+        let plan = self.sweep_plan(sweep, &[])?.also_in(self.twin_of(b"packs")?);
+        let freed = plan.apply(self.opened(), &env.cancel, &*env.report)?;
         self.count_uncollected(0);
         self.mirror_removal()?;
         self.mirror(None);

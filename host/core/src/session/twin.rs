@@ -15,7 +15,7 @@ mod fill;
 pub(super) use fill::{Filling, same_file};
 
 use super::{Environment, Project, Session};
-use crate::disk::{Dir, size_text};
+use crate::disk::{Dir, Disk, size_text};
 use crate::error::{Kind, Result, show};
 use crate::history::Id;
 use crate::history::snapshot::META;
@@ -54,7 +54,15 @@ pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
 /// Whether the store at `path` lacks something that its twin has.
 fn is_missed(twin: &Path, path: &Path) -> bool {
     let packs = || match names(twin.join("packs")) {
-        Some(theirs) => path.join("packs").exists() && has_all(path, "packs", &theirs),
+        Some(mut theirs) => {
+            // Those that are gone by now are being removed, from both.
+            let there = |name: &Vec<u8>| twin.join("packs").join(OsStr::from_bytes(name)).exists();
+            path.join("packs").exists()
+                && (has_all(path, "packs", &theirs) || {
+                    theirs.retain(there);
+                    has_all(path, "packs", &theirs)
+                })
+        }
         None => true,
     };
     let record = |name: &Vec<u8>| {
@@ -188,7 +196,12 @@ impl Session {
         id(&self.dir) == id(twin)
     }
 
-    /// Removes from the twin what was just removed from the store.
+    /// The directory `sub` of the twin, if there is one besides what this session works on.
+    pub(super) fn twin_of(&self, sub: &[u8]) -> Result<Option<Dir>> {
+        self.twin_dir().map_or(Ok(None), |twin| there(&twin, sub))
+    }
+
+    /// Removes from the twin what the store does not have, and what was hidden in it.
     pub(super) fn mirror_removal(&self) -> Result<()> {
         let Some(twin) = self.twin_dir() else { return Ok(()) };
         let disk = &self.env().disk;
@@ -199,26 +212,18 @@ impl Session {
             let kept: HashSet<&[u8]> = ours.map(|name| unmarked(name)).collect();
             let mut gone = theirs.names()?;
             gone.retain(|name| !kept.contains(unmarked(name)));
-            let mut aside = Vec::new();
-            for name in gone.iter() {
-                if is_id(name) {
-                    // In one step, so that a half removed record is never brought back.
-                    let hidden = [b".gone-", &name[..]].concat();
-                    // What a command that was cut short has begun to remove is in the way.
-                    disk.remove_all(&theirs, &hidden)?;
-                    disk.rename(&theirs, name, &theirs, &hidden)?;
-                    aside.push(hidden);
-                } else if sub == b"packs" {
-                    disk.unlink(&theirs, name)?;
-                } else {
-                    aside.push(name.clone());
+            if sub == b"packs" {
+                gone.iter().try_for_each(|name| disk.unlink(&theirs, name))?;
+                if !gone.is_empty() {
+                    disk.sync_dir(&theirs)?;
                 }
+                continue;
             }
-            // Else it could be there again after a power cut, whole or half removed.
-            if !gone.is_empty() {
-                disk.sync_dir(&theirs)?;
-            }
-            aside.iter().try_for_each(|name| disk.remove_all(&theirs, name))?;
+            let records: Vec<Vec<u8>> = gone.iter().filter(|name| is_id(name)).cloned().collect();
+            hide(disk, &theirs, &records)?;
+            let hidden = theirs.names()?;
+            let hidden = hidden.iter().filter(|name| !kept.contains(unmarked(name)));
+            hidden.into_iter().try_for_each(|name| disk.remove_all(&theirs, name))?;
         }
         Ok(())
     }
@@ -228,6 +233,19 @@ impl Session {
         let twin = Dir::open(&place(self.env(), &self.opened().id().ok()?)?).ok()?;
         (!self.is_twin(&twin)).then_some(twin)
     }
+}
+
+/// Takes the records `names` out of the directory `snapshots`, each in one step, so that a
+/// half removed one is never taken for one: what is hidden is removed afterwards.
+pub(super) fn hide(disk: &Disk, snapshots: &Dir, names: &[Vec<u8>]) -> Result<()> {
+    for name in names {
+        let hidden = [b".gone-", &name[..]].concat();
+        // What a command that was cut short has begun to remove is in the way.
+        disk.remove_all(snapshots, &hidden)?;
+        disk.rename(snapshots, name, snapshots, &hidden)?;
+    }
+    // Else it could be there again after a power cut, whole or half removed.
+    if names.is_empty() { Ok(()) } else { disk.sync_dir(snapshots) }
 }
 
 /// Bytes of the packs in a twin that are copies: no other name of them is in a store.

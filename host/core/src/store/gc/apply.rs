@@ -2,6 +2,7 @@
 
 use super::{Freed, Pack, Plan, Sweep};
 use crate::backend::Cancel;
+use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use crate::report::Report;
@@ -28,7 +29,7 @@ impl Plan {
         store.remove_leftovers()?;
         let count = (self.remove.len() + self.rewrite.len()) as u64;
         let freed = Freed { problems: self.problems, ..Freed::default() };
-        let mut cleaning = Cleaning { store, live: self.live, freed, cancel };
+        let mut cleaning = Cleaning { store, second: self.second, live: self.live, freed, cancel };
         report.begin("cleaning packs", Some(count), "items");
         let done =
             cleaning.remove(&self.remove).and_then(|()| cleaning.rewrite(self.rewrite, self.sweep, report));
@@ -42,6 +43,7 @@ impl Plan {
 /// A plan that is being applied.
 struct Cleaning<'a> {
     store: &'a Arc<Store>,
+    second: Option<Dir>,
     live: HashSet<Key>,
     freed: Freed,
     cancel: &'a Cancel,
@@ -57,12 +59,34 @@ impl Cleaning<'_> {
                 self.freed.problems.push(problem);
                 continue;
             }
-            unlink(self.store, pack)?;
+            self.unlink(pack)?;
             self.freed.bytes += pack.size;
             self.freed.removed += 1;
             removed = true;
         }
-        if removed { self.store.disk.sync_dir(&self.store.packs) } else { Ok(()) }
+        if removed { self.sync() } else { Ok(()) }
+    }
+
+    /// The directories that packs are in, the second one first: until the store itself has
+    /// lost a pack, it has all that there is elsewhere.
+    fn places(&self) -> impl Iterator<Item = &Dir> {
+        self.second.iter().chain([&self.store.packs])
+    }
+
+    fn unlink(&self, pack: &Pack) -> Result<()> {
+        let plain = pack.name.to_string().into_bytes();
+        for place in self.places() {
+            for name in [&[&plain[..], DAMAGED].concat(), &plain] {
+                if place.stat(name)?.is_some() {
+                    self.store.disk.unlink(place, name)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.places().try_for_each(|place| self.store.disk.sync_dir(place))
     }
 
     /// Rewrites packs, some at a time.
@@ -106,24 +130,14 @@ impl Cleaning<'_> {
         for pack in &rewritten {
             // What was written may be just what was there, and then has its name.
             if sealed.iter().all(|(name, _)| *name != pack.name) {
-                unlink(store, pack)?;
+                self.unlink(pack)?;
             }
             old += pack.size;
             self.freed.rewritten += 1;
         }
         self.freed.bytes += old.saturating_sub(sealed.iter().map(|(_, bytes)| bytes).sum());
-        if rewritten.is_empty() { Ok(()) } else { store.disk.sync_dir(&store.packs) }
+        if rewritten.is_empty() { Ok(()) } else { self.sync() }
     }
-}
-
-fn unlink(store: &Store, pack: &Pack) -> Result<()> {
-    let plain = pack.name.to_string().into_bytes();
-    for name in [[&plain[..], DAMAGED].concat(), plain] {
-        if store.packs.stat(&name)?.is_some() {
-            store.disk.unlink(&store.packs, &name)?;
-        }
-    }
-    Ok(())
 }
 
 /// What speaks against removing a pack, when what it alone is the home of is not

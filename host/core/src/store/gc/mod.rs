@@ -16,6 +16,7 @@ use super::catalog::PackState;
 use super::pack::{PackName, Table};
 use super::walk::Reached;
 use crate::backend::Cancel;
+use crate::disk::Dir;
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +45,8 @@ pub struct Plan {
     rewrite: Vec<Pack>,
     live: HashSet<Key>,
     sweep: Sweep,
+    /// Where packs have a second name.
+    second: Option<Dir>,
     /// What is damaged or missing; packs that are concerned are kept.
     pub problems: Vec<Error>,
 }
@@ -77,6 +80,13 @@ pub struct Freed {
 }
 
 impl Plan {
+    /// Whatever goes, goes first from `packs`, where the same packs have a second name.
+    #[must_use]
+    pub fn also_in(mut self, packs: Option<Dir>) -> Self {
+        self.second = packs;
+        self
+    }
+
     /// About how many bytes it will free.
     pub fn bytes(&self) -> u64 {
         let whole: u64 = self.remove.iter().map(|pack| pack.size).sum();
@@ -107,8 +117,14 @@ pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Resu
     for root in roots {
         reached.walk(store, root, cancel)?;
     }
-    let mut plan =
-        Plan { remove: Vec::new(), rewrite: Vec::new(), live: reached.keys, sweep, problems: Vec::new() };
+    let mut plan = Plan {
+        remove: Vec::new(),
+        rewrite: Vec::new(),
+        live: reached.keys,
+        sweep,
+        second: None,
+        problems: Vec::new(),
+    };
     if !reached.unread.is_empty() {
         plan.problems = reached.unread.into_iter().map(|(_, e)| e).collect();
         plan.problems.push(
