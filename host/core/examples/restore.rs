@@ -10,7 +10,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 use snapback_core::Result;
-use snapback_core::backend::{Call, Cancel, Part, Target};
+use snapback_core::backend::{Call, Part, Target};
 use snapback_core::disk::Disk;
 use snapback_core::object::Key;
 use snapback_core::report::Silent;
@@ -123,22 +123,7 @@ fn break_if_gone(path: &Path) {
 
 fn call(temp: &Path, store: &Arc<Store>) -> Call {
     let target = Target { name: "tree".into(), backend: "tree".into(), settings: Default::default() };
-    Call {
-        root: temp.to_owned(),
-        target: Arc::new(target),
-        store: Some(store.clone()),
-        writer: None,
-        cover: Arc::default(),
-        only: Arc::default(),
-        elsewhere: Arc::default(),
-        hold: None,
-        partial: false,
-        plans: Arc::default(),
-        huge: None,
-        survey: None,
-        report: Arc::new(Silent),
-        cancel: Cancel::default(),
-    }
+    Call::about(temp.to_owned(), target, Some(store.clone()), Arc::new(Silent))
 }
 
 fn directory(temp: &Path) -> Result<Directory> {

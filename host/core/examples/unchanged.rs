@@ -10,7 +10,7 @@
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 use snapback_core::Result;
-use snapback_core::backend::{Call, Cancel, Target};
+use snapback_core::backend::{Call, Target};
 use snapback_core::disk::Disk;
 use snapback_core::object::Key;
 use snapback_core::report::Silent;
@@ -109,25 +109,10 @@ fn capture(tree: &Path, store: &Arc<Store>, previous: Option<&Key>) -> Result<(K
     let rules =
         names.iter().fold(rules, |rules, name| rules + "\n" + name + " ignored else beside package.json");
     let directory = Directory::open(tree, "path", ".", &Options::parse(&[("regenerable", rules)])?)?;
+    let target = Target { name: "tree".into(), backend: "tree".into(), settings: Default::default() };
     let call = Call {
-        root: tree.to_owned(),
-        target: Arc::new(Target {
-            name: "tree".into(),
-            backend: "tree".into(),
-            settings: Default::default(),
-        }),
-        store: Some(store.clone()),
         writer: Some(writer.clone()),
-        cover: Arc::default(),
-        only: Arc::default(),
-        elsewhere: Arc::default(),
-        hold: None,
-        partial: false,
-        plans: Arc::default(),
-        huge: None,
-        survey: None,
-        report: Arc::new(Silent),
-        cancel: Cancel::default(),
+        ..Call::about(tree.to_owned(), target, Some(store.clone()), Arc::new(Silent))
     };
     let done = capture_counted(&directory, &call, previous)?;
     drop(call);

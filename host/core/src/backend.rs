@@ -95,6 +95,27 @@ pub struct Call {
 }
 
 impl Call {
+    /// A call about `target` of the project at `root`, which has this store, that nothing
+    /// is asked for yet.
+    pub fn about(root: PathBuf, target: Target, store: Option<Arc<Store>>, report: Arc<dyn Report>) -> Self {
+        Self {
+            root,
+            target: Arc::new(target),
+            store,
+            writer: None,
+            cover: Arc::default(),
+            only: Arc::default(),
+            elsewhere: Arc::default(),
+            hold: None,
+            partial: false,
+            plans: Arc::default(),
+            huge: None,
+            survey: None,
+            report,
+            cancel: Cancel::default(),
+        }
+    }
+
     /// The store.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! says what failed and why in words, never a bare error number. `hint` says what
 //! the user can do. The command line turns `Kind` into an exit code in one place.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -133,23 +134,15 @@ pub fn show(path: &Path) -> String {
     show_bytes(path.as_os_str().as_bytes())
 }
 
-/// A path as one word of a shell command, to be copied as it stands.
-pub fn shell_word(path: &Path) -> String {
+/// `word` as one word of a shell command, to be copied as it stands.
+pub fn shell_word(word: impl AsRef<OsStr>) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let bytes = path.as_os_str().as_bytes();
-    let safe = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+,:@%=".contains(b);
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.is_empty() && bytes.iter().all(safe) && !text.starts_with('-') => text.to_owned(),
-        Ok(text) if text.chars().all(is_plain) => format!("'{}'", text.replace('\'', "'\\''")),
-        // What a terminal would act on, or is no text: POSIX has this form since 2024, shells for long.
-        _ => {
-            let byte = |b: &u8| match b {
-                b'\'' | b'\\' => format!("\\{}", char::from(*b)),
-                b if b.is_ascii_graphic() || *b == b' ' => char::from(*b).to_string(),
-                b => format!("\\{b:03o}"),
-            };
-            format!("$'{}'", bytes.iter().map(byte).collect::<String>())
-        }
+    let word = word.as_ref().as_bytes();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%^".contains(c);
+    match std::str::from_utf8(word) {
+        Ok(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Ok(text) if escaped(text) == text => format!("'{}'", text.replace('\'', "'\\''")),
+        _ => format!("$'{}'", word.escape_ascii()),
     }
 }
 
@@ -253,7 +246,7 @@ mod tests {
             "\u{202e}\u{e4}".as_bytes(),
         ];
         for name in names {
-            let word = shell_word(Path::new(std::ffi::OsStr::from_bytes(name)));
+            let word = shell_word(OsStr::from_bytes(name));
             let shell =
                 std::process::Command::new("bash").args(["-c", &format!("printf %s {word}")]).output();
             let Ok(output) = shell else { return };

@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "it is there to print")]
 
-use snapback_core::backend::{Backends, Call, Cancel, Target};
+use snapback_core::backend::{Backends, Call, Target};
 use snapback_core::disk::Disk;
 use snapback_core::report::Silent;
 use snapback_core::store::Store;
@@ -19,25 +19,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&root)?;
     let path = dir.join(format!("store-{}", std::process::id()));
     let store = Store::create(&path, Disk::default().with_sync(false))?;
+    let target = Target { name: "tree".into(), backend: "tree".into(), settings: Default::default() };
     let call = Call {
-        root: root.canonicalize()?,
-        target: Arc::new(Target {
-            name: "tree".into(),
-            backend: "tree".into(),
-            settings: Default::default(),
-        }),
         writer: Some(Arc::new(store.writer()?)),
-        store: Some(store),
-        cover: Arc::default(),
-        only: Arc::default(),
-        elsewhere: Arc::default(),
-        hold: None,
-        partial: false,
-        plans: Arc::default(),
-        huge: None,
-        survey: None,
-        report: Arc::new(Silent),
-        cancel: Cancel::default(),
+        ..Call::about(root.canonicalize()?, target, Some(store), Arc::new(Silent))
     };
 
     let begin = Instant::now();

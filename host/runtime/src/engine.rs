@@ -60,7 +60,7 @@ impl Engine {
         self.inner.precompile_compatibility_hash().hash(&mut hasher);
         target().hash(&mut hasher);
         let digest = sha2::Digest::finalize(hasher.0);
-        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        crate::digest::hex(&digest[..8])
     }
 
     /// Compiles a component for [`Engine::raw`].

@@ -11,6 +11,7 @@ mod abi;
 mod artifact;
 mod builtin;
 mod component;
+mod digest;
 mod discover;
 mod encode;
 mod engine;

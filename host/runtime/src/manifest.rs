@@ -188,24 +188,26 @@ pub fn shorten(text: &str) -> String {
     out
 }
 
-/// A default as the contract passes values: text, lists joined by newlines.
-fn text_form<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
-    fn text(value: &toml::Value) -> Option<String> {
-        match value {
-            toml::Value::String(text) => Some(text.clone()),
-            toml::Value::Integer(number) => Some(number.to_string()),
-            toml::Value::Boolean(flag) => Some(flag.to_string()),
-            _ => None,
-        }
-    }
-    let value = toml::Value::deserialize(d)?;
-    let text = match &value {
+/// A value of TOML as the contract passes settings: text, lists joined by newlines; none
+/// for what no setting can be.
+pub fn text_of(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(flag) => Some(flag.to_string()),
         toml::Value::Array(values) => {
-            values.iter().map(text).collect::<Option<Vec<_>>>().map(|v| v.join("\n"))
+            let one = |value: &toml::Value| if value.is_array() { None } else { text_of(value) };
+            values.iter().map(one).collect::<Option<Vec<_>>>().map(|values| values.join("\n"))
         }
-        value => text(value),
-    };
-    text.map(Some)
+        _ => None,
+    }
+}
+
+/// A default in the text form of settings.
+fn text_form<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
+    let value = toml::Value::deserialize(d)?;
+    text_of(&value)
+        .map(Some)
         .ok_or_else(|| serde::de::Error::custom("a default is text, a number, true, false or a list"))
 }
 

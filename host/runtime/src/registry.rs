@@ -6,13 +6,13 @@
 use crate::artifact::{Cache, Facts};
 use crate::builtin::{self, Builtin};
 use crate::component::{self, ComponentBackend, Standing, Stranger};
+use crate::digest;
 use crate::discover::{self, Found, Origin};
 use crate::engine::Engine;
 use crate::grant::Limits;
 use crate::manifest::{Manifest, shorten};
 use crate::reach::Surroundings;
 use crate::trust::{Question, Trust};
-use sha2::{Digest, Sha256};
 use snapback_core::backend::{Backend, Backends, Target};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::nearest;
@@ -130,7 +130,7 @@ impl Registry {
         let found = self.find(name)?;
         let known = match &found.origin {
             Origin::Builtin(builtin) => Some(Manifest::parse(builtin.manifest)?),
-            Origin::File(_) => self.noted(&digest(&found.origin.read()?)).map(|(manifest, _)| manifest),
+            Origin::File(_) => self.noted(&digest::of(&found.origin.read()?)).map(|(manifest, _)| manifest),
         };
         match known {
             Some(manifest) => Ok(manifest),
@@ -162,7 +162,7 @@ impl Registry {
     /// # Errors
     /// When it is no backend that this program can run.
     pub fn examine(&self, bytes: &[u8]) -> Result<Examined> {
-        let (engine, digest) = (self.engine()?, digest(bytes));
+        let (engine, digest) = (self.engine()?, digest::of(bytes));
         let (component, _) = self.cache.load(engine, &digest, bytes)?;
         let text = component::describe(engine, "the component", &component)?;
         let imports = component::imports(engine, &component);
@@ -229,7 +229,7 @@ impl Registry {
             }
             (None, Ok(bytes)) => bytes,
         };
-        let digest = digest(&bytes);
+        let digest = digest::of(&bytes);
         let known = match &origin {
             Origin::Builtin(Builtin { manifest, interfaces, .. }) => {
                 let manifest = Manifest::parse(manifest).ok();
@@ -278,7 +278,7 @@ impl Registry {
 
     fn make(&self, found: &Found) -> Result<ComponentBackend> {
         let bytes = found.origin.read()?;
-        let digest = digest(&bytes);
+        let digest = digest::of(&bytes);
         let engine = self.engine()?;
         let (component, _) = self.cache.load(engine, &digest, &bytes)?;
         let (manifest, interfaces, stranger) = match &found.origin {
@@ -341,10 +341,6 @@ fn named(manifest: &Manifest, name: &str) -> Result<()> {
     }
     let message = format!("it calls itself `{}`, and its file is called `{name}.wasm`", manifest.name);
     Err(Error::new(Kind::Invalid, message).hint(format!("rename the file to `{}.wasm`", manifest.name)))
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The components that come inside the program, by name.

@@ -1,7 +1,7 @@
 //! The tree's component over real core: capture, change, restore, and what it was told
 //! to leave alone.
 
-use snapback_core::backend::{Backend, Backends, Call, Cancel, Part, Target};
+use snapback_core::backend::{Backend, Backends, Call, Part, Target};
 use snapback_core::disk::Disk;
 use snapback_core::error::{Kind, Result};
 use snapback_core::report::Report;
@@ -61,22 +61,8 @@ impl World {
 
     fn call(&self, settings: &[(&str, &str)]) -> Call {
         let settings = settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Call {
-            root: self.root.clone(),
-            target: Arc::new(Target { name: "tree".into(), backend: "tree".into(), settings }),
-            store: Some(self.store.clone()),
-            writer: None,
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report: self.refused.clone(),
-            cancel: Cancel::default(),
-        }
+        let target = Target { name: "tree".into(), backend: "tree".into(), settings };
+        Call::about(self.root.clone(), target, Some(self.store.clone()), self.refused.clone())
     }
 
     fn snapshot(&self, settings: &[(&str, &str)], previous: &[Part]) -> Result<Vec<Part>> {

@@ -1,6 +1,6 @@
 //! Words for numbers, times, commands and kinds.
 
-use snapback_core::error::escaped;
+use snapback_core::error::{escaped, shell_word};
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::history::timeline::Step;
 use snapback_core::session::{Action, Listing};
@@ -117,16 +117,7 @@ pub fn letter(kind: ChangeKind) -> &'static str {
 
 /// A command as it could be typed into a shell.
 pub fn command_line(words: &[Bytes]) -> String {
-    words.iter().map(|word| quoted(&word.0)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &[u8]) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=,+@%^".contains(c);
-    match std::str::from_utf8(word) {
-        Ok(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
-        Ok(text) if escaped(text) == text => format!("'{}'", text.replace('\'', "'\\''")),
-        _ => format!("$'{}'", word.escape_ascii()),
-    }
+    words.iter().map(|word| shell_word(word.path())).collect::<Vec<_>>().join(" ")
 }
 
 /// What a snapshot was taken for, in a few words that follow its ID.

@@ -14,13 +14,12 @@
 use super::{SIDES, side};
 use crate::backend::Call;
 use crate::disk::Dir;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::object::Key;
 use crate::store::Store;
 use crate::tree::capture::clock::{Clock, cache_dir};
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use crate::tree::statcache::{cache_name, identity};
-use std::ffi::CString;
 
 const MAGIC: &[u8; 16] = b"snapback seen 1\n";
 /// Longer than any of them, in bytes.
@@ -43,9 +42,9 @@ impl Seen {
     pub fn look(store: &Store, dir: &Dir, name: &[u8]) -> Result<Self> {
         let device = dir.stat_self()?.st_dev;
         let clock = Clock::now(store, device);
-        let (database, journal) = (stat(dir, name)?, stat(dir, &side(name, SIDES[0]))?);
+        let (database, journal) = (stat_in(dir, name)?, stat_in(dir, &side(name, SIDES[0]))?);
         // A log without a byte says nothing: whoever looks at a database may make one.
-        let log = stat(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);
+        let log = stat_in(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);
         // SQLite gives a log its owner again whenever root opens it, also to read.
         let log = log.map(|log| Stat { ctime: log.mtime, ..log });
         let racy = [&database, &journal, &log].into_iter().flatten().any(|stat| clock.is_racy(stat));
@@ -110,14 +109,4 @@ impl Seen {
 
 fn file_name(call: &Call, setting: &str) -> Vec<u8> {
     cache_name(&call.target.name, setting, "seen").into_bytes()
-}
-
-fn stat(dir: &Dir, name: &[u8]) -> Result<Option<Stat>> {
-    let told = |e: rustix::io::Errno| Error::io(e, "could not look at", dir.join(name));
-    let text = CString::new(name).map_err(|_| told(rustix::io::Errno::INVAL))?;
-    match Stat::of(dir, &text) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(e) => Err(told(e)),
-    }
 }

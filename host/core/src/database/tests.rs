@@ -1,7 +1,7 @@
 //! The form of a captured database, its identity, and what is remembered of it.
 
 use super::*;
-use crate::backend::{Call, Cancel, Target};
+use crate::backend::{Call, Target};
 use crate::disk::{Dir, Disk};
 use crate::report::Silent;
 use crate::store::{BLOCK, Store, content};
@@ -19,20 +19,8 @@ impl World {
         let store = Store::create(&temp.path().join("store"), Disk::default().with_sync(false)).unwrap();
         let target = Target { name: "app".into(), backend: "sqlite".into(), settings: Default::default() };
         let call = Call {
-            root: temp.path().to_owned(),
-            target: Arc::new(target),
             writer: Some(Arc::new(store.writer().unwrap())),
-            store: Some(store),
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report: Arc::new(Silent),
-            cancel: Cancel::default(),
+            ..Call::about(temp.path().to_owned(), target, Some(store), Arc::new(Silent))
         };
         Self { temp, call }
     }

@@ -95,22 +95,8 @@ pub struct Environment {
 impl Call {
     /// A call about `target` that may read `store` and is told nothing more.
     fn new(env: &Environment, target: &Target, store: Option<&Arc<Store>>) -> Self {
-        Self {
-            root: env.root.clone(),
-            target: Arc::new(target.clone()),
-            store: store.cloned(),
-            writer: None,
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report: env.report.clone(),
-            cancel: env.cancel.clone(),
-        }
+        let about = Self::about(env.root.clone(), target.clone(), store.cloned(), env.report.clone());
+        Self { cancel: env.cancel.clone(), ..about }
     }
 }
 

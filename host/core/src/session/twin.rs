@@ -54,14 +54,10 @@ pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
 /// Whether the store at `path` lacks something that its twin has.
 fn is_missed(twin: &Path, path: &Path) -> bool {
     let packs = || match names(twin.join("packs")) {
-        Some(mut theirs) => {
-            // Those that are gone by now are being removed, from both.
-            let there = |name: &Vec<u8>| twin.join("packs").join(OsStr::from_bytes(name)).exists();
-            path.join("packs").exists()
-                && (has_all(path, "packs", &theirs) || {
-                    theirs.retain(there);
-                    has_all(path, "packs", &theirs)
-                })
+        Some(theirs) => {
+            // What is gone by now is being removed, from both.
+            let is_there = |name: &&Vec<u8>| twin.join("packs").join(OsStr::from_bytes(name)).exists();
+            path.join("packs").exists() && !lacking(path, "packs", &theirs).iter().any(is_there)
         }
         None => true,
     };
@@ -104,11 +100,16 @@ fn names(dir: PathBuf) -> Option<Vec<Vec<u8>>> {
     Some(names.filter(|name| !name.starts_with(b".")).collect())
 }
 
-/// Whether the directory `sub` at `place` has all of `names`, marked as damaged or not.
-fn has_all(place: &Path, sub: &str, names_there: &[Vec<u8>]) -> bool {
+/// Those of `names` that the directory `sub` at `place` has not, marked as damaged or not.
+fn lacking<'n>(place: &Path, sub: &str, names_there: &'n [Vec<u8>]) -> Vec<&'n Vec<u8>> {
     let have = names(place.join(sub)).unwrap_or_default();
     let have: HashSet<&[u8]> = have.iter().map(|name| unmarked(name)).collect();
-    names_there.iter().all(|name| have.contains(unmarked(name)))
+    names_there.iter().filter(|name| !have.contains(unmarked(name))).collect()
+}
+
+/// Whether the directory `sub` at `place` has all of `names`.
+fn has_all(place: &Path, sub: &str, names_there: &[Vec<u8>]) -> bool {
+    lacking(place, sub, names_there).is_empty()
 }
 
 /// Makes the store at the project's root again from its twin: whatever it lacks. Whether

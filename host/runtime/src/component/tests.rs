@@ -38,21 +38,10 @@ impl Bench {
         let store = Objects::create(&scratch.path().join("store"), Disk::default().with_sync(false)).unwrap();
         let notes = Arc::new(Notes::default());
         let target = Target { name: "t".into(), backend: "guest".into(), settings: BTreeMap::new() };
+        let root = scratch.path().to_owned();
         let call = Call {
-            root: scratch.path().to_owned(),
-            target: Arc::new(target),
             writer: Some(Arc::new(store.writer().unwrap())),
-            store: Some(store),
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report: notes.clone(),
-            cancel: Cancel::default(),
+            ..Call::about(root, target, Some(store), notes.clone())
         };
         Self { _scratch: scratch, call, notes }
     }

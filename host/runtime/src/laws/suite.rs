@@ -10,6 +10,14 @@ use std::time::Duration;
 /// After these times, in milliseconds, a restore is told to stop.
 const STOPS: [u64; 5] = [0, 1, 3, 10, 40];
 
+// The laws for which the state must be known.
+const LEAVES: &str = "a snapshot leaves the state as it was";
+const RESTORES: &str = "a restore brings back what was stored";
+const TWICE: &str = "a second restore changes nothing";
+const OLDER: &str = "older states come back after newer ones";
+const CHANGED: &str = "what changed in between is left alone";
+const CUT: &str = "a restore that was cut short is completed by the next";
+
 /// A row of laws.
 pub(super) struct Suite<'a> {
     trial: &'a Trial,
@@ -53,28 +61,15 @@ impl<'a> Suite<'a> {
     fn with(&mut self, world: &mut dyn World) -> Result<()> {
         let trial = self.trial;
         world.set_up()?;
-        self.law("a snapshot leaves the state as it was", || {
+        self.law(LEAVES, || {
             let before = world.probe().map_err(Fault::Commands)?;
             let parts = of(trial.snapshot(&[]), "a snapshot")?;
             of(trial.snapshot(&parts), "a second snapshot")?;
             is(world, &before, "after two snapshots")
         })?;
-        self.law("a restore brings back what was stored", || {
-            let stored = Stored::of(trial, world)?;
-            let current = changed(trial, world, 0, &stored)?;
-            of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "a restore")?;
-            is(world, &stored.looks, "after a restore")
-        })?;
-        self.law("a second restore changes nothing", || {
-            let stored = Stored::of(trial, world)?;
-            let current = changed(trial, world, 0, &stored)?;
-            for _ in 0..2 {
-                of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "a restore")?;
-                is(world, &stored.looks, "after a restore")?;
-            }
-            Ok(())
-        })?;
-        self.law("older states come back after newer ones", || {
+        self.law(RESTORES, || comes_back(trial, world, 1))?;
+        self.law(TWICE, || comes_back(trial, world, 2))?;
+        self.law(OLDER, || {
             if world.changes() < 2 {
                 return Err(Fault::Unchecked("two commands that change the state are needed".into()));
             }
@@ -87,7 +82,7 @@ impl<'a> Suite<'a> {
             }
             Ok(())
         })?;
-        self.law("what changed in between is left alone", || {
+        self.law(CHANGED, || {
             if world.changes() < 2 {
                 return Err(Fault::Unchecked("two commands that change the state are needed".into()));
             }
@@ -109,7 +104,7 @@ impl<'a> Suite<'a> {
             of(trial.restore(&first.parts, &current, &Cancel::default()), "a restore")?;
             is(world, &first.looks, "after a restore")
         })?;
-        self.law("a restore that was cut short is completed by the next", || {
+        self.law(CUT, || {
             for after in STOPS {
                 let stored = Stored::of(trial, world)?;
                 let current = changed(trial, world, 0, &stored)?;
@@ -136,14 +131,7 @@ impl<'a> Suite<'a> {
 
     fn without_commands(&mut self) {
         let why = "the settings file has no `[test]` with `setup`, `change` and `probe`";
-        for law in [
-            "a snapshot leaves the state as it was",
-            "a restore brings back what was stored",
-            "a second restore changes nothing",
-            "older states come back after newer ones",
-            "what changed in between is left alone",
-            "a restore that was cut short is completed by the next",
-        ] {
+        for law in [LEAVES, RESTORES, TWICE, OLDER, CHANGED, CUT] {
             self.verdicts.push(Verdict { law, outcome: Outcome::Unchecked(why.into()) });
         }
     }
@@ -182,6 +170,17 @@ fn changed(trial: &Trial, world: &mut dyn World, which: usize, before: &Stored) 
         return Err(Fault::Unchecked(why));
     }
     Ok(now)
+}
+
+/// Whether a changed state is the stored one after as many restores.
+fn comes_back(trial: &Trial, world: &mut dyn World, restores: usize) -> Result<(), Fault> {
+    let stored = Stored::of(trial, world)?;
+    let current = changed(trial, world, 0, &stored)?;
+    for _ in 0..restores {
+        of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "a restore")?;
+        is(world, &stored.looks, "after a restore")?;
+    }
+    Ok(())
 }
 
 /// Whether the state looks as it should.

@@ -3,12 +3,12 @@
 
 use crate::artifact::Cache;
 use crate::component::{self, ComponentBackend, Standing, Stranger};
+use crate::digest;
 use crate::engine::Engine;
 use crate::grant::Limits;
 use crate::manifest::Manifest;
 use crate::reach::Surroundings;
 use crate::trust::Trust;
-use sha2::{Digest, Sha256};
 use snapback_core::backend::{Backend, Call, Cancel, Part, Target};
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result};
@@ -52,7 +52,7 @@ impl Trial {
         settings: BTreeMap<String, String>,
         around: Surroundings,
     ) -> Result<Self> {
-        let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = digest::of(bytes);
         let engine = Engine::new()?;
         let (component, _) = Cache::new(None).load(&engine, &digest, bytes)?;
         let describe = || component::describe(&engine, "the component", &component);
@@ -95,22 +95,9 @@ impl Trial {
     fn call(&self, cancel: &Cancel) -> Call {
         let name = self.manifest().name.clone();
         let target = Target { name: name.clone(), backend: name, settings: self.settings.clone() };
-        Call {
-            root: self.root.clone(),
-            target: Arc::new(target),
-            store: Some(self.store.clone()),
-            writer: None,
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold: None,
-            plans: Arc::default(),
-            partial: false,
-            huge: None,
-            survey: None,
-            report: self.refused.clone(),
-            cancel: cancel.clone(),
-        }
+        let store = Some(self.store.clone());
+        let about = Call::about(self.root.clone(), target, store, self.refused.clone());
+        Call { cancel: cancel.clone(), ..about }
     }
 
     /// Takes a snapshot after `previous`.

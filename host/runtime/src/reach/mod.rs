@@ -142,8 +142,10 @@ impl Reach {
             Found::Place(place) if place.leaves.is_some() => Some((&item.key, place)),
             _ => None,
         });
-        for (key, place) in outside {
-            reach.guarded().refuse_inside(key, place)?;
+        let outside: Vec<_> = outside.collect();
+        if !outside.is_empty() {
+            let guarded = reach.guarded();
+            outside.into_iter().try_for_each(|(key, place)| guarded.refuse_inside(key, place))?;
         }
         Ok(reach)
     }

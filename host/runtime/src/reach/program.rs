@@ -3,6 +3,7 @@
 //! What is agreed to is the file's path and its content, so that another one of the same
 //! name is asked for again. What a program itself starts or loads is beyond this.
 
+use crate::digest::hex;
 use sha2::{Digest, Sha256};
 use snapback_core::error::{Error, Kind, Result, show};
 use std::ffi::OsStr;
@@ -64,7 +65,7 @@ fn read(path: &Path) -> Result<Program> {
             len => hash.update(&chunk[..len]),
         }
     }
-    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&hash.finalize());
     Ok(Program { path, digest })
 }
 

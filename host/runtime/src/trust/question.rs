@@ -1,5 +1,6 @@
 //! What is asked of the user before a component may reach something.
 
+use crate::digest::hex;
 use crate::grant::Grants;
 use crate::reach::{Found, Item, Reach};
 use sha2::{Digest, Sha256};
@@ -81,7 +82,7 @@ impl Question {
     /// What this question is, on every machine: 32 hexadecimal digits. The same for each
     /// project and place that it is asked in.
     pub fn digest(&self) -> String {
-        hex(&self.hashed("question"))
+        self.hashed("question")
     }
 
     /// What a consent to it is kept by: that digest, the project, and what the settings
@@ -97,10 +98,10 @@ impl Question {
                 hash.put(&format!("{device}:{inode}"));
             }
         }
-        Some(hex(&hash.finish()))
+        Some(hash.finish())
     }
 
-    fn hashed(&self, what: &str) -> [u8; 32] {
+    fn hashed(&self, what: &str) -> String {
         let mut hash = Hash::new(what);
         hash.put(&self.asker.name);
         hash.put(self.asker.digest.as_deref().unwrap_or("built-in"));
@@ -137,12 +138,8 @@ impl Hash {
         self.0.update(text);
     }
 
-    fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
+    /// Half of the hash as text: as long as anybody can copy, and more than can be met by chance.
+    fn finish(self) -> String {
+        hex(&self.0.finalize()[..16])
     }
-}
-
-/// Half of a hash as text: as long as anybody can copy, and more than can be met by chance.
-fn hex(hash: &[u8; 32]) -> String {
-    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::config;
 use snapback_runtime::laws::{self, Outcome, Trial, Verdict, World};
+use snapback_runtime::manifest::text_of;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,19 +98,7 @@ fn parse(path: &Path) -> Result<File> {
 
 /// A setting in its text form, as snapback.toml has it.
 fn text(key: &str, value: &toml::Value) -> Result<String> {
-    let one = |value: &toml::Value| match value {
-        toml::Value::String(text) => Some(text.clone()),
-        toml::Value::Integer(number) => Some(number.to_string()),
-        toml::Value::Boolean(flag) => Some(flag.to_string()),
-        _ => None,
-    };
-    let text = match value {
-        toml::Value::Array(values) => {
-            values.iter().map(one).collect::<Option<Vec<_>>>().map(|v| v.join("\n"))
-        }
-        value => one(value),
-    };
-    text.ok_or_else(|| {
+    text_of(value).ok_or_else(|| {
         Error::new(Kind::Invalid, format!("`{key}` is text, a number, true, false or a list of these"))
             .hint("write it as in snapback.toml")
     })

@@ -257,7 +257,7 @@ impl Attributes<'_> {
 
     /// `path` as a word of a command that can be given anywhere.
     fn word(&self, path: &[u8]) -> String {
-        crate::error::shell_word(&self.top.join(OsStr::from_bytes(path)))
+        crate::error::shell_word(self.top.join(OsStr::from_bytes(path)))
     }
 
     fn xattrs(&self, on: On<'_>, have: &[Xattr], entry: &Entry, path: &[u8]) -> Result<bool> {

@@ -10,12 +10,12 @@ use super::Run;
 use super::aside::Aside;
 use super::look::CHANGED_SINCE;
 use super::outcome::Refusal;
-use super::place::{Place, split, stat_in};
+use super::place::{Place, split};
 use super::put::is;
 use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
 use crate::tree::node::Time;
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use rustix::io::Errno;
 use std::sync::Arc;
 

@@ -5,12 +5,12 @@ use super::action::Action;
 use super::aside::Aside;
 use super::displace::Displaced;
 use super::outcome::Refusal;
-use super::place::{split, stat_in};
+use super::place::split;
 use super::{Run, lock};
 use crate::disk::Writers;
 use crate::error::Result;
 use crate::tree::compare::{Change, Kept};
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use rayon::prelude::*;
 use std::sync::Arc;
 

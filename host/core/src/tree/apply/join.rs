@@ -6,11 +6,11 @@ use super::Run;
 use super::displace::unmoved;
 use super::look::{CHANGED_SINCE, Found, MADE_SINCE};
 use super::outcome::Refusal;
-use super::place::{Place, split, stat_in};
+use super::place::{Place, split};
 use crate::error::Result;
 use crate::tree::compare::Change;
 use crate::tree::node::Entry;
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use std::sync::Arc;
 
 /// Where the chosen name of a group of hard links is: its directory, its name, what it is.

@@ -7,11 +7,10 @@
 
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use crate::tree::statcache::{DirRecord, StatCache};
 use rustix::fs::{Access, AtFlags};
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -58,17 +57,6 @@ impl<'a> Place<'a> {
     /// The file system and the mount: within one, names can be moved.
     pub fn volume(&self) -> (u64, u64) {
         (self.stat.dev, self.stat.mount)
-    }
-}
-
-/// What `name` in `dir` is; none when it is not there.
-pub fn stat_in(dir: &Dir, name: &[u8]) -> Result<Option<Stat>> {
-    let told = |e: rustix::io::Errno| Error::io(e, "could not look at", dir.join(name));
-    let text = CString::new(name).map_err(|_| told(rustix::io::Errno::INVAL))?;
-    match Stat::of(dir, &text) {
-        Ok(stat) => Ok(Some(stat)),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(e) => Err(told(e)),
     }
 }
 

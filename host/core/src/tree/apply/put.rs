@@ -9,10 +9,11 @@ use super::attributes::On;
 use super::look::{CHANGED_SINCE, Found};
 use super::make::Draft;
 use super::outcome::Refusal;
-use super::place::{Place, split, stat_in};
+use super::place::{Place, split};
 use super::settle::has_attributes;
 use crate::error::{Error, Kind, Result};
 use crate::tree::compare::Change;
+use crate::tree::scan::stat_in;
 use rustix::io::Errno;
 use std::sync::Arc;
 

@@ -7,12 +7,12 @@ use super::Run;
 use super::aside::{Aside, unfinished};
 use super::attributes::On;
 use super::look::Found;
-use super::place::{split, stat_in};
+use super::place::split;
 use super::settle::has_attributes;
 use crate::error::Result;
 use crate::tree::compare::Change;
 use crate::tree::node::{Entry, Node};
-use crate::tree::scan::Stat;
+use crate::tree::scan::{Stat, stat_in};
 use std::sync::Arc;
 
 impl<'a> Run<'a> {

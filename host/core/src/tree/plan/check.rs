@@ -166,7 +166,7 @@ impl<'a> Check<'a> {
     /// Whether what is there now may be moved away or changed.
     fn entry(&mut self, change: &Change, place: &Place<'_>, moves: bool, plan: &mut Plan) -> Result<bool> {
         let name = split(&change.path).1;
-        let shown = shell_word(&place.dir.join(name));
+        let shown = shell_word(place.dir.join(name));
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
             return Ok(true);
         };

@@ -67,7 +67,7 @@ impl<'a> Moved<'a> {
         let (was, why) = (show_bytes(&item.path), item.why.word());
         let reason = format!("it was left out as {was} ({why}), and was moved here since");
         let refusal = Refusal::new(path, reason);
-        let shown = |path: &[u8]| shell_word(&places.root().dir.join(path));
+        let shown = |path: &[u8]| shell_word(places.root().dir.join(path));
         Ok(Some(match old {
             None => refusal.hint(format!("mv {} {}", shown(path), shown(&item.path))),
             Some(_) => refusal,

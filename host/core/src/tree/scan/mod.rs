@@ -23,7 +23,7 @@ pub use elsewhere::Elsewhere;
 pub use enter::{Enter, Scratch, Selected};
 pub use listing::Listing;
 pub use place::{Place, Scope};
-pub use stat::Stat;
+pub use stat::{Stat, stat_in};
 
 use super::directory::Directory;
 use super::ignore::{Outer, Patterns};

@@ -1,8 +1,11 @@
 //! What the file system says about one entry.
 
+use crate::disk::Dir;
+use crate::error::{Error, Result};
 use crate::tree::node::Time;
 use rustix::fs::{AtFlags, FileType, Statx, StatxAttributes, StatxFlags, StatxTimestamp};
-use std::ffi::CStr;
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;
 
 /// One entry's attributes at one moment.
@@ -36,6 +39,20 @@ pub struct Stat {
     pub mount: u64,
     /// What the file system allows to be done with it.
     pub attributes: StatxAttributes,
+}
+
+/// What `name` in `dir` is; none when it is not there.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn stat_in(dir: &Dir, name: &[u8]) -> Result<Option<Stat>> {
+    let told = |e: Errno| Error::io(e, "could not look at", dir.join(name));
+    let text = CString::new(name).map_err(|_| told(Errno::INVAL))?;
+    match Stat::of(dir, &text) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(e) => Err(told(e)),
+    }
 }
 
 impl Stat {

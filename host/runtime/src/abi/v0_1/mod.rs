@@ -16,6 +16,7 @@ use crate::component::State;
 use bindings::exports::snapback::plugin::backend;
 use snapback_core::backend::Part;
 use snapback_core::error::{Error, Kind, Result};
+use snapback_core::object::{Key, ObjectKind};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, Instance, Linker, Resource};
 
@@ -178,6 +179,17 @@ impl State {
                 },
             }
         }
+    }
+}
+
+impl State {
+    /// The key of an object that the host captured as `kind`, which `what` names.
+    fn captured(&self, object: &Resource<Object>, kind: ObjectKind, what: &str) -> Result<Key> {
+        let key = self.table.get(object).map_err(stale)?.key();
+        if key.kind() == kind {
+            return Ok(key);
+        }
+        Err(Error::new(Kind::Incompatible, format!("it is not a captured {what}")))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sqlite as driver;
 use snapback_core::backend::Call;
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
-use snapback_core::object::{Key, ObjectKind};
+use snapback_core::object::ObjectKind;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,8 @@ impl sqlite::HostDatabase for State {
         previous: Option<Resource<Object>>,
     ) -> Result<Option<Resource<Object>>> {
         let (database, _, call) = self.database(&database)?;
-        let previous = previous.map(|object| self.captured_database(&object)).transpose()?;
+        let previous =
+            previous.map(|object| self.captured(&object, ObjectKind::Database, "database")).transpose()?;
         let key = self.bulk(move || database.capture(&call, previous.as_ref())).await?;
         key.map(|key| self.table.push(Object::new(key)).map_err(stale)).transpose()
     }
@@ -71,8 +72,10 @@ impl sqlite::HostDatabase for State {
             let message = format!("the setting `{}` allows reading only", database.setting());
             return Err(Error::new(ErrorKind::Denied, message));
         }
-        let stored = stored.map(|object| self.captured_database(&object)).transpose()?;
-        let current = current.map(|object| self.captured_database(&object)).transpose()?;
+        let stored =
+            stored.map(|object| self.captured(&object, ObjectKind::Database, "database")).transpose()?;
+        let current =
+            current.map(|object| self.captured(&object, ObjectKind::Database, "database")).transpose()?;
         self.bulk(move || database.restore(&call, stored.as_ref(), current.as_ref())).await
     }
 
@@ -98,14 +101,5 @@ impl State {
     fn database(&self, database: &Resource<Database>) -> Result<(Arc<driver::Database>, Access, Call)> {
         let database = self.table.get(database).map_err(stale)?;
         Ok((database.inner.clone(), database.access, self.call()?.clone()))
-    }
-
-    /// The key of a captured database.
-    fn captured_database(&self, object: &Resource<Object>) -> Result<Key> {
-        let key = self.table.get(object).map_err(stale)?.key();
-        if key.kind() != ObjectKind::Database {
-            return Err(Error::new(ErrorKind::Incompatible, "it is not a captured database"));
-        }
-        Ok(key)
     }
 }

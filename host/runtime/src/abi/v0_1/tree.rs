@@ -7,7 +7,7 @@ use crate::manifest::{Access, Kind};
 use crate::reach::place;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
-use snapback_core::object::{Key, ObjectKind};
+use snapback_core::object::ObjectKind;
 use snapback_core::tree as core;
 use std::sync::Arc;
 use wasmtime::component::Resource;
@@ -46,7 +46,8 @@ impl tree::HostDirectory for State {
         previous: Option<Resource<Object>>,
     ) -> Result<Resource<Object>> {
         let (directory, _, call) = self.directory(&directory)?;
-        let previous = previous.map(|object| self.root(&object)).transpose()?;
+        let previous =
+            previous.map(|object| self.captured(&object, ObjectKind::Root, "directory")).transpose()?;
         let key = self.bulk(move || core::capture(&directory, &call, previous.as_ref())).await?;
         self.table.push(Object::new(key)).map_err(stale)
     }
@@ -62,7 +63,10 @@ impl tree::HostDirectory for State {
             let message = format!("the setting `{}` allows reading only", directory.setting());
             return Err(Error::new(ErrorKind::Denied, message));
         }
-        let (stored, current) = (self.root(&stored)?, self.root(&current)?);
+        let (stored, current) = (
+            self.captured(&stored, ObjectKind::Root, "directory")?,
+            self.captured(&current, ObjectKind::Root, "directory")?,
+        );
         self.bulk(move || core::restore(&directory, &call, &stored, &current).map(drop)).await
     }
 
@@ -76,14 +80,5 @@ impl State {
     fn directory(&self, directory: &Resource<Directory>) -> Result<(Arc<core::Directory>, Access, Call)> {
         let directory = self.table.get(directory).map_err(stale)?;
         Ok((directory.inner.clone(), directory.access, self.call()?.clone()))
-    }
-
-    /// The key of a captured directory.
-    fn root(&self, object: &Resource<Object>) -> Result<Key> {
-        let key = self.table.get(object).map_err(stale)?.key();
-        if key.kind() != ObjectKind::Root {
-            return Err(Error::new(ErrorKind::Incompatible, "it is not a captured directory"));
-        }
-        Ok(key)
     }
 }

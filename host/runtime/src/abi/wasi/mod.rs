@@ -16,6 +16,7 @@ use crate::reach::place::{self, Place};
 use crate::reach::{Found, Reach};
 use rustix::fs::{CWD, Mode, OFlags};
 use snapback_core::error::{Error, Kind, Result};
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -38,10 +39,11 @@ pub fn link(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 /// When a directory cannot be opened, is not what was agreed to, or holds snapback's own files.
 pub fn context(reach: &Reach, variables: fn(&str) -> Option<String>) -> Result<WasiCtx> {
     let mut builder = WasiCtx::builder();
+    let guarded = OnceCell::new();
     for item in reach.items() {
         match &item.found {
             Found::Place(place) if item.kind == crate::manifest::Kind::Dir && place.id.is_some() => {
-                reach.guarded().refuse_around(&item.key, place)?;
+                guarded.get_or_init(|| reach.guarded()).refuse_around(&item.key, place)?;
                 let perms = match item.access {
                     Access::Read => FsPerms::ReadOnly,
                     Access::Write => FsPerms::ReadWrite,

@@ -63,22 +63,8 @@ impl World {
 
     fn call(&self, hold: Option<Arc<Hold>>) -> Call {
         let target = Target { name: "app".into(), backend: "sqlite".into(), settings: Default::default() };
-        Call {
-            root: self.scratch.path().to_owned(),
-            target: Arc::new(target),
-            store: Some(self.store.clone()),
-            survey: None,
-            writer: None,
-            cover: Arc::default(),
-            only: Arc::default(),
-            elsewhere: Arc::default(),
-            hold,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            report: self.told.clone(),
-            cancel: Cancel::default(),
-        }
+        let root = self.scratch.path().to_owned();
+        Call { hold, ..Call::about(root, target, Some(self.store.clone()), self.told.clone()) }
     }
 
     fn try_capture_with(&self, hold: Option<Arc<Hold>>) -> Result<Option<Key>> {

@@ -1,7 +1,7 @@
 //! Restores of what the real capture stored, with its stat cache as the witness.
 
 use super::world::World;
-use crate::backend::{Call, Cancel, Part, Target};
+use crate::backend::{Call, Part, Target};
 use crate::error::Result;
 use crate::object::Key;
 use crate::report::Report;
@@ -33,20 +33,9 @@ impl World {
     fn call(&self, only: &[&str], report: Arc<dyn Report>) -> Call {
         let target = Target { name: "tree".into(), backend: "tree".into(), settings: BTreeMap::new() };
         Call {
-            root: self.base.clone(),
-            target: Arc::new(target),
-            store: Some(self.store.clone()),
-            writer: None,
-            cover: Arc::default(),
             only: Arc::new(only.iter().map(|path| path.as_bytes().to_vec()).collect()),
-            elsewhere: Arc::default(),
-            hold: None,
             partial: self.options.partial,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report,
-            cancel: Cancel::default(),
+            ..Call::about(self.base.clone(), target, Some(self.store.clone()), report)
         }
     }
 

@@ -127,20 +127,11 @@ impl World {
     fn call(&self, writer: &Arc<Writer>, report: Arc<dyn Report>) -> Call {
         let target = Target { name: "tree".into(), backend: "tree".into(), settings: BTreeMap::new() };
         Call {
-            root: self.temp.path().to_owned(),
-            target: Arc::new(target),
-            store: Some(self.store.clone()),
             writer: Some(writer.clone()),
             cover: Arc::new(self.cover.clone()),
-            only: Arc::default(),
             elsewhere: Arc::new(self.elsewhere.clone()),
-            hold: None,
-            partial: false,
-            plans: Arc::default(),
-            huge: None,
-            survey: None,
-            report,
             cancel: self.cancel.clone(),
+            ..Call::about(self.temp.path().to_owned(), target, Some(self.store.clone()), report)
         }
     }
 
