@@ -53,13 +53,14 @@ mod error;
 pub mod fs;
 pub mod net;
 mod options;
+pub mod process;
 mod wait;
 
 pub use bindings::exports::snapback::plugin::backend::Part;
 pub use bindings::snapback::plugin::store::{Draft, Object};
 pub use bindings::snapback::plugin::types::{Error, ErrorKind, Target};
 pub use bindings::wasi::io::{poll, streams};
-pub use content::{Reader, Writer};
+pub use content::{Reader, Writer, splice};
 pub use options::Options;
 
 /// Telling the user what is going on.

@@ -11,6 +11,7 @@ use crate::bindings::wasi::sockets::network::{
 };
 use crate::bindings::wasi::sockets::tcp::{ShutdownType, TcpSocket};
 use crate::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
+use crate::content::put;
 use crate::wait::wait;
 use crate::{Error, ErrorKind, Result, Target};
 use std::io;
@@ -67,7 +68,7 @@ impl TcpStream {
         self.timeout = timeout;
     }
 
-    /// What the other side sends, for `splice`.
+    /// What the other side sends, for [`splice`](crate::splice).
     pub fn input(&self) -> &InputStream {
         &self.input
     }
@@ -156,17 +157,7 @@ impl io::Read for TcpStream {
 
 impl io::Write for TcpStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        while !buf.is_empty() {
-            match self.output.check_write().map_err(failed)? {
-                0 => wait(&self.output.subscribe(), self.timeout)?,
-                room => {
-                    let len = buf.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-                    self.output.write(&buf[..len]).map_err(failed)?;
-                    return Ok(len);
-                }
-            }
-        }
-        Ok(0)
+        put(&self.output, buf, self.timeout, failed)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -161,6 +161,7 @@ impl Context {
             around: Surroundings {
                 variables: places::variable,
                 programs: places.path.clone(),
+                scratch: std::env::temp_dir(),
                 own: Arc::new(own),
             },
         }

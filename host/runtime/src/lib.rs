@@ -3,7 +3,8 @@
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
 //! (where components are), `encode` (a component of a module), `manifest` (what one says about itself), `grant` (what one may
 //! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
-//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component),
+//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `process`
+//! (programs, likewise),
 //! `registry` (all of it together). Knows objects and trees, not history; never prints;
 //! reads no environment.
 
@@ -18,6 +19,7 @@ mod engine;
 pub mod grant;
 pub mod laws;
 pub mod manifest;
+mod process;
 pub mod reach;
 mod registry;
 pub mod sqlite;

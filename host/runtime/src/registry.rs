@@ -328,8 +328,13 @@ impl Backends for Registry {
 /// What a component asks for: interfaces, then settings that carry authority.
 fn wants(manifest: &Manifest, interfaces: Vec<String>) -> Vec<String> {
     let settings = manifest.settings.iter().filter(|setting| setting.kind.is_authority());
+    let said = |interface: String| match interface.as_str() {
+        "process" => "process (leaves the sandbox)".to_owned(),
+        _ => interface,
+    };
     interfaces
         .into_iter()
+        .map(said)
         .chain(settings.map(|setting| format!("{} ({})", setting.key, setting.kind)))
         .collect()
 }

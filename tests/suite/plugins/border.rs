@@ -10,7 +10,7 @@ use std::thread;
 
 /// What the probe says when it tries `what`, with these settings, agreed to.
 #[track_caller]
-fn tries(s: &Sandbox, settings: &str, what: &[&str]) -> String {
+pub fn tries(s: &Sandbox, settings: &str, what: &[&str]) -> String {
     let told: Vec<String> = what.iter().map(|told| format!("\"{told}\"")).collect();
     s.write("snapback.toml", target(&format!("{settings}\ndo = [{}]", told.join(", "))));
     agree(s);
@@ -39,6 +39,7 @@ fn without_a_grant_there_is_nothing() {
             "lookup example.org",
             "exchange address",
             "tree place",
+            "program true",
         ],
     );
     for expected in [
@@ -52,6 +53,7 @@ fn without_a_grant_there_is_nothing() {
         "lookup example.org: ErrorKind::Other: access-denied",
         "exchange address: ErrorKind::Invalid",
         "tree place: ErrorKind::Denied",
+        "program true: ErrorKind::Denied",
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }

@@ -3,6 +3,7 @@
 
 mod border;
 mod consent;
+mod programs;
 mod shelf;
 mod strangers;
 

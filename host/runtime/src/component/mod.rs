@@ -33,7 +33,7 @@ pub struct ComponentBackend {
     limits: Limits,
     standing: Standing,
     linked: v0_1::BackendHostPre<State>,
-    /// Whether it imports WASI, which needs timers and sockets to be waited for.
+    /// Whether it imports WASI or runs programs: timers, sockets and pipes are waited for.
     wasi: bool,
 }
 
@@ -76,7 +76,8 @@ impl ComponentBackend {
     ) -> Result<Self> {
         let imports = imports(engine, component);
         v0_1::check_imports(&manifest.name, &imports, interfaces)?;
-        let wasi = imports.iter().any(|import| import.starts_with("wasi:"));
+        let waits = ["wasi:", "snapback:plugin/process@"];
+        let wasi = imports.iter().any(|import| waits.iter().any(|prefix| import.starts_with(prefix)));
         let strange = |e| strange(&manifest.name, &e);
         let mut linker = Linker::new(engine.raw());
         v0_1::link(&mut linker, interfaces, wasi).map_err(strange)?;

@@ -10,6 +10,7 @@ use crate::grant::{Grants, Limits};
 use crate::reach::Reach;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind, Result};
+use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -30,6 +31,8 @@ pub struct State {
     pub table: ResourceTable,
     /// What it said.
     pub told: Told,
+    /// Held by each program that it started.
+    pub children: Arc<()>,
     pub(super) watch: Watch,
     pub(super) memory: Memory,
     /// Whether its code runs: before, what fails is not its fault.
@@ -53,6 +56,7 @@ impl State {
             reach,
             table,
             told,
+            children: Arc::default(),
             wasi,
         }
     }

@@ -30,6 +30,8 @@ pub struct Surroundings {
     pub variables: fn(&str) -> Option<String>,
     /// Where programs are looked for, in the form of `PATH`.
     pub programs: OsString,
+    /// Where a program gets an empty directory of its own.
+    pub scratch: PathBuf,
     /// snapback's own directories; asked for only when something leads out of the project.
     pub own: Own,
 }
@@ -39,7 +41,8 @@ pub type Own = Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
 
 impl Default for Surroundings {
     fn default() -> Self {
-        Self { variables: |_| None, programs: OsString::new(), own: Arc::new(Vec::new) }
+        let (programs, scratch) = (OsString::new(), PathBuf::new());
+        Self { variables: |_| None, programs, scratch, own: Arc::new(Vec::new) }
     }
 }
 
@@ -110,9 +113,7 @@ impl Item {
             }
             Found::Address(all) => format!("connects to {} ({})", self.value, address::classes(all)),
             Found::Variable => format!("reads the variable {}", self.value),
-            Found::Program(program) => {
-                format!("runs {}, which leaves the sandbox", snapback_core::error::show(&program.path))
-            }
+            Found::Program(program) => format!("runs {}, which leaves the sandbox", program.words()),
             Found::Volume => format!("uses the volume {}", self.value),
         }
     }
@@ -169,6 +170,17 @@ impl Reach {
         match found.map(|item| (&item.found, item.access)) {
             Some((Found::Place(place), access)) => Ok((place, access)),
             _ => Err(Error::new(ErrorKind::Denied, format!("the setting `{key}` leads to no place"))),
+        }
+    }
+
+    /// The program that the setting `key` leads to, and where it gets its directory.
+    ///
+    /// # Errors
+    /// `Denied` when it leads to none.
+    pub fn program(&self, key: &str) -> Result<(&Program, &Path)> {
+        match self.items.iter().find(|item| item.key == key).map(|item| &item.found) {
+            Some(Found::Program(program)) => Ok((program, &self.around.scratch)),
+            _ => Err(Error::new(ErrorKind::Denied, format!("the setting `{key}` leads to no program"))),
         }
     }
 

@@ -15,10 +15,34 @@ use std::path::{Path, PathBuf};
 /// A program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its file.
+    /// Its file, by the name that it was found by: a program may go by its name.
     pub path: PathBuf,
+    /// Where that name leads through links, when it does.
+    pub leads_to: Option<PathBuf>,
     /// SHA-256 of its content, in hexadecimal.
     pub digest: String,
+}
+
+impl Program {
+    /// Its path and the beginning of its digest, for people.
+    pub fn words(&self) -> String {
+        let way = self.leads_to.iter().map(|path| format!("which is {}, ", show(path))).collect::<String>();
+        format!("{} ({way}sha256 {})", show(&self.path), &self.digest[..12])
+    }
+
+    /// Its file, open, when it is still the same; and whether it is one that another
+    /// program reads.
+    ///
+    /// # Errors
+    /// `Changed`; when it cannot be read.
+    pub fn open(&self) -> Result<(File, bool)> {
+        let (file, digest, is_script) = look(&self.path)?;
+        if digest == self.digest {
+            return Ok((file, is_script));
+        }
+        let why = format!("the program {} changed while it was to be run", show(&self.path));
+        Err(Error::new(Kind::Changed, why).hint("try again; `snapback trust` asks for what it is now"))
+    }
 }
 
 /// The program that `value` names: a full path, or a name that is looked for in
@@ -51,22 +75,31 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<Program> {
+    let (_, digest, _) = look(path)?;
+    let real = path.canonicalize().map_err(|e| Error::io(e, "could not find", path))?;
+    Ok(Program { path: path.to_owned(), leads_to: (real != path).then_some(real), digest })
+}
+
+/// The file at `path`, the digest of its content, and whether it begins like a script.
+fn look(path: &Path) -> Result<(File, String, bool)> {
     let failed = |e| Error::io(e, "could not read the program", path);
-    let path = path.canonicalize().map_err(failed)?;
-    if !is_program(&path) {
-        let why = format!("{} is not a program", show(&path));
+    if path.exists() && !is_program(path) {
+        let why = format!("{} is not a program", show(path));
         return Err(Error::new(Kind::Invalid, why).hint("it must be a file that may be executed"));
     }
     let (mut hash, mut chunk) = (Sha256::new(), vec![0; 64 * 1024]);
-    let mut file = File::open(&path).map_err(failed)?;
+    let mut file = File::open(path).map_err(failed)?;
+    let mut start: Vec<u8> = Vec::new();
     loop {
         match file.read(&mut chunk).map_err(failed)? {
             0 => break,
-            len => hash.update(&chunk[..len]),
+            len => {
+                start.extend(chunk[..len].iter().take(2 - start.len()));
+                hash.update(&chunk[..len]);
+            }
         }
     }
-    let digest = hex(&hash.finalize());
-    Ok(Program { path, digest })
+    Ok((file, hex(&hash.finalize()), start == b"#!"))
 }
 
 #[cfg(test)]
@@ -74,6 +107,7 @@ mod tests {
     use super::*;
     use crate::testing::Scratch;
     use std::fs;
+    use std::os::unix::fs::symlink;
 
     #[test]
     fn a_program_is_a_file_and_its_content() {
@@ -90,6 +124,16 @@ mod tests {
         assert_eq!(find("program", two.join("tool").to_str().unwrap(), OsStr::new("")).unwrap(), found);
         fs::write(two.join("tool"), "#!/bin/sh\nother").unwrap();
         assert_ne!(find("program", "tool", &folders).unwrap().digest, found.digest);
+        assert_eq!(found.open().unwrap_err().kind(), Kind::Changed);
+        symlink("tool", two.join("name")).unwrap();
+        let named = find("program", "name", &folders).unwrap();
+        assert_eq!((named.path.clone(), named.leads_to.clone()), (two.join("name"), Some(two.join("tool"))));
+        assert!(named.words().contains(&format!(
+            "which is {}/tool, sha256 {}",
+            two.display(),
+            &named.digest[..12]
+        )));
+        assert!(named.open().unwrap().1, "a script is told by its first bytes");
         for (value, kind) in [
             ("missing", Kind::NotFound),
             ("./tool", Kind::Invalid),

@@ -12,9 +12,10 @@ use snapback_sdk::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
 use snapback_sdk::bindings::wasi::sockets::udp_create_socket::create_udp_socket;
 use snapback_sdk::fs::Dir;
 use snapback_sdk::net::TcpStream;
+use snapback_sdk::process::Command;
 use snapback_sdk::tree::Directory;
 use snapback_sdk::{
-    Backend, Error, ErrorKind, Object, Part, Reader, Result, Target, Writer, env, report, take_part,
+    Backend, Error, ErrorKind, Object, Part, Reader, Result, Target, Writer, env, report, splice, take_part,
 };
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -104,10 +105,7 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
             let stream = TcpStream::connect(target, rest)?;
             stream.shutdown()?;
             let writer = Writer::new()?;
-            let mut total = 0;
-            while let Ok(len) = writer.stream().blocking_splice(stream.input(), 1 << 20) {
-                total += len;
-            }
+            let total = splice(stream.input(), writer.stream())?;
             writer.finish()?;
             Ok(format!("{total} bytes"))
         }
@@ -149,6 +147,41 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
         "sleep" => {
             monotonic_clock::subscribe_duration(rest.parse::<u64>().unwrap_or(1) * 1_000_000).block();
             Ok("slept".into())
+        }
+        "program" => {
+            let mut child =
+                Command::new(target, "program").args(rest.split_whitespace()).env("GIVEN", "1").spawn()?;
+            let mut input = child.stdin()?;
+            input.write_all(b"hello\n")?;
+            drop(input);
+            let mut answer = String::new();
+            child.stdout()?.read_to_string(&mut answer)?;
+            let ended = child.wait()?;
+            Ok(format!("{} [{}] [{}]", ended.status, answer.trim(), ended.stderr.trim()))
+        }
+        "swallow" => {
+            let mut child = Command::new(target, "program").args(rest.split_whitespace()).spawn()?;
+            let writer = Writer::new()?;
+            let total = splice(child.stdout()?.stream(), writer.stream())?;
+            child.wait()?.success()?;
+            Ok(format!("{total} bytes, {} kept", writer.finish()?.size()))
+        }
+        "abandon" => {
+            let mut child = Command::new(target, "program").args(rest.split_whitespace()).spawn()?;
+            let mut started = [0; 1];
+            child.stdout()?.read_exact(&mut started)?;
+            Ok("abandoned".into())
+        }
+        "preload" => {
+            Command::new(target, "program").env("LD_PRELOAD", rest).spawn()?.wait()?;
+            Ok("ran".into())
+        }
+        "crowd" => {
+            let mut all = Vec::new();
+            for _ in 0..rest.parse().unwrap_or(0) {
+                all.push(Command::new(target, "program").arg("sleep 60").spawn()?);
+            }
+            Ok(format!("{} at once", all.len()))
         }
         "fail" => Err(Error::new(ErrorKind::Busy, rest)),
         _ => Err(Error::invalid(format!("it cannot do `{verb}`"))),

@@ -1,12 +1,14 @@
 //! Version 0.1 of the contract.
 
 mod error;
+mod process;
 mod report;
 mod sqlite;
 mod store;
 mod tree;
 mod types;
 
+pub use process::Child;
 pub use sqlite::Database;
 pub use store::{Draft, Object};
 pub use tree::Directory;
@@ -26,7 +28,7 @@ pub use bindings::{BackendHost, BackendHostPre};
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
 /// What a component that did not come inside the program may have, once the user agreed.
-pub const OFFERED: &[&str] = &["tree", "sqlite"];
+pub const OFFERED: &[&str] = &["tree", "sqlite", "process"];
 
 /// What every component may import.
 const BASIC: &[&str] = &["types", "store", "report"];
@@ -42,9 +44,12 @@ pub(crate) mod bindings {
             world backend-host {
                 include snapback:plugin/tree-plugin@0.1.0;
                 import snapback:plugin/sqlite@0.1.0;
+                import snapback:plugin/process@0.1.0;
             }
         ",
         imports: {
+            "snapback:plugin/process.[static]child.spawn": async | trappable,
+            "snapback:plugin/process.[static]child.wait": async | trappable,
             "snapback:plugin/sqlite.[static]database.open": async | trappable,
             "snapback:plugin/sqlite.[method]database.capture": async | trappable,
             "snapback:plugin/sqlite.[method]database.restore": async | trappable,
@@ -60,6 +65,7 @@ pub(crate) mod bindings {
             "snapback:plugin/store.object": crate::abi::v0_1::Object,
             "snapback:plugin/store.draft": crate::abi::v0_1::Draft,
             "snapback:plugin/report.task": crate::abi::v0_1::report::Task,
+            "snapback:plugin/process.child": crate::abi::v0_1::Child,
             "snapback:plugin/sqlite.database": crate::abi::v0_1::Database,
             "snapback:plugin/tree.directory": crate::abi::v0_1::Directory,
             "wasi:io": wasmtime_wasi::p2::bindings::io,
@@ -113,6 +119,9 @@ pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtim
     }
     if granted.contains(&"sqlite") {
         host::sqlite::add_to_linker::<_, Own>(linker, State::reached)?;
+    }
+    if granted.contains(&"process") {
+        host::process::add_to_linker::<_, Own>(linker, State::reached)?;
     }
     if wasi {
         super::wasi::link(linker)?;
