@@ -172,3 +172,22 @@ fn an_undo_on_a_full_disk_loses_nothing() {
     }
     assert!(done > 1 && refused > 1, "{done} were done, {refused} refused");
 }
+
+#[test]
+fn a_disk_that_fills_up_during_a_run_stops_its_snapshots_and_not_the_command() {
+    let Some(d) = Small::new(24, NO_FLOOR) else { return };
+    let s = &d.s;
+    s.write("f", "0");
+    let before = Record::take(&d.at);
+    let script = "head -c 13000k /dev/urandom > big; sleep 1; rm big; echo 1 > f; n=0
+        while [ $n -lt 200 ] && [ \"$(ls .snapback/snapshots | wc -l)\" -lt 2 ]; do n=$((n+1)); sleep 0.05; done
+        head -c 13000k /dev/urandom > big; sleep 1; rm big; exit 7";
+    let run = s.snapback(["run", "--every", "20ms", "--", "sh", "-c", script]);
+    run.exits(7).says("a snapshot during the run failed: ").says("no space left").says("on the way");
+    s.ok(["verify"]);
+    let list = s.ok(["list", "--json"]).json();
+    let taken = list.as_array().unwrap().iter().find(|snap| snap["kind"] == "interval").unwrap();
+    assert_eq!(s.ok(["cat", taken["id"].as_str().unwrap(), "f"]).out(), "1\n");
+    s.ok(["undo"]);
+    assert!(before.is_like(&Record::take(&d.at)));
+}

@@ -10,6 +10,7 @@ mod full_disk;
 mod git;
 mod history;
 mod interrupted;
+mod interval;
 mod json;
 mod kills;
 mod kinds;

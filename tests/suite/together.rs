@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 /// The store's lock, as a command holds it.
-fn hold(s: &Sandbox) -> File {
+pub fn hold(s: &Sandbox) -> File {
     let file = File::options().write(true).open(s.project().join(".snapback/lock")).unwrap();
     flock(&file, FlockOperation::LockExclusive).unwrap();
     file

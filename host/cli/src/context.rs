@@ -13,6 +13,7 @@ use snapback_core::backend::Cancel;
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::clock::{Clock, System};
+use snapback_core::pace::Pace;
 use snapback_core::project::STORE;
 use snapback_core::project::config::{self, Config};
 use snapback_core::project::registry::Registry as Roots;
@@ -116,6 +117,7 @@ impl Context {
             report: Arc::new(self.talk),
             cancel: self.cancel.clone(),
             inside: self.places.run_id.clone(),
+            pace: Pace::default(),
             disk: Disk::default().with_sync(user.sync),
             user,
             root,

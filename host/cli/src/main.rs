@@ -3,7 +3,7 @@
 //!
 //! Rooms: `args` (what is typed), `commands` (what is done), `places` (the environment),
 //! `render` and `json` (what is shown), `talk` and `output` (where it is shown),
-//! `terminal`, `child` and `signals` (the wrapped command), `exit` (the codes).
+//! `terminal`, `child`, `signals` and `interval` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
@@ -15,6 +15,7 @@ mod contents;
 mod context;
 mod exit;
 mod faults;
+mod interval;
 mod json;
 mod output;
 mod places;

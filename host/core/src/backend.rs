@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::object::Key;
+use crate::pace::Pace;
 use crate::report::Report;
 use crate::store::{Source, Store, Writer};
 use crate::tree::{Plans, Surveys};
@@ -92,6 +93,8 @@ pub struct Call {
     pub report: Arc<dyn Report>,
     /// Looked at by every long loop.
     pub cancel: Cancel,
+    /// How fast a capture goes.
+    pub pace: Pace,
 }
 
 impl Call {
@@ -113,6 +116,7 @@ impl Call {
             survey: None,
             report,
             cancel: Cancel::default(),
+            pace: Pace::default(),
         }
     }
 

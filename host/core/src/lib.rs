@@ -16,6 +16,7 @@ pub mod error;
 pub mod fuzz;
 pub mod history;
 pub mod object;
+pub mod pace;
 pub mod project;
 pub mod report;
 pub mod session;

@@ -14,6 +14,7 @@ Examples:
   snapback run -- make deploy
   snapback run -m 'before the codemod' -- npx codemod src
   snapback run --undo-on-failure -- ./migrate.sh
+  snapback run --every 30s -- claude   and a snapshot every 30 seconds, for `undo --step`
 
 Exit code: the command's own, 128+n when signal n ended it, 126 when it cannot be
 executed, 127 when there is none, 125 when snapback failed and it was not started.")]
@@ -21,6 +22,9 @@ pub struct RunArgs {
     /// Say what it is about
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
+    /// Take a snapshot after each so much time as well, when something changed
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub every: Option<Duration>,
     /// Undo by itself when the command fails
     #[arg(long)]
     pub undo_on_failure: bool,

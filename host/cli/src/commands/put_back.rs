@@ -68,18 +68,18 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if wish.dry {
         if context.global.json {
             let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
-            json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond)))?;
+            json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond), plan.lacks.clone()))?;
         }
         return Ok(code(plan.not_restored.is_empty()));
     }
     agree(context, &plan)?;
-    let beyond = json::Beyond::new(&plan.beyond);
+    let (beyond, lacks) = (json::Beyond::new(&plan.beyond), plan.lacks.clone());
     let outcome = carry_out(context, &session, plan, wish.partial)?;
     if context.global.json {
         let saved = outcome.saved_as.as_ref().map(Id::as_str);
         let report =
             Restored::new(outcome.restored_to.as_str(), saved, &outcome.changes, &outcome.not_restored);
-        json::write(&mut context.out, &report.with(beyond))?;
+        json::write(&mut context.out, &report.with(beyond, lacks))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
 }
@@ -149,6 +149,10 @@ pub fn forewarn(context: &Context, plan: &Plan) {
     let Plan { beyond, to, .. } = plan;
     let uncovered = beyond::uncovered(beyond, "changed since");
     beyond::git(beyond, &to.id).iter().chain(&uncovered).for_each(|line| context.talk.say(line));
+    if !plan.lacks.is_empty() {
+        let lacks = plan.lacks.join(", ");
+        context.talk.say(format_args!("not in {}, and left as it is: {lacks}", to.id));
+    }
 }
 
 /// Says what `plan` will do.

@@ -9,14 +9,15 @@ use crate::args::RunArgs;
 use crate::child::{Unstartable, Wrapped};
 use crate::context::Context;
 use crate::exit::Code;
+use crate::interval::{Intervals, Told};
 use crate::json::{self, Change, Lacks, RunReport};
 use crate::render::beyond;
-use crate::render::words::Counts;
+use crate::render::words::{Counts, count};
 use crate::signals::{self, Signals};
 use crate::{contents, places};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
-use snapback_core::session::{Ask, Difference, Ended, Project, Request, Running, Selection};
+use snapback_core::session::{Ask, Difference, Ended, Environment, Project, Request, Running, Selection};
 use snapback_core::text::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,14 +39,19 @@ struct Begun {
     snapshot: Snapshot,
     mark: Running,
     signals: Signals,
+    intervals: Option<Intervals>,
 }
 
 fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
     let directory = directory(context)?;
     let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
     let report = report_file(context, args)?;
-    let begun = begin(context, args)?;
+    let mut begun = begin(context, args)?;
     context.talk.say(take::line(&begun.project, &begun.snapshot));
+    begun.intervals = intervals(context, args, &begun).unwrap_or_else(|error| {
+        context.talk.say(format_args!("no snapshots by time: {error}"));
+        None
+    });
     let ended = wrapped.run(&begun.snapshot.id, begun.project.root(), &begun.signals);
     let (code, unstartable) = match ended {
         Ok(code) => (code, None),
@@ -112,14 +118,37 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
         return Err(signals::stopped(error));
     }
     let mark = session.begin_run(&taken.snapshot.id)?;
-    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals })
+    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals, intervals: None })
+}
+
+/// Snapshots by time, where they were asked for.
+fn intervals(context: &Context, args: &RunArgs, begun: &Begun) -> Result<Option<Intervals>> {
+    let Begun { project, snapshot, .. } = begun;
+    let every = match args.every {
+        Some(every) => every,
+        None => project.config()?.interval,
+    };
+    if every.is_zero() {
+        return Ok(None);
+    }
+    let names = project.taken_during(snapshot)?;
+    if names.is_empty() {
+        context.talk.say("no snapshots by time: no target here says `every-interval = true`");
+        return Ok(None);
+    }
+    let env = Environment { root: project.root().to_owned(), ..context.environment()? };
+    Intervals::start(env, snapshot, names, every).map(Some)
 }
 
 /// Records the end, says what changed, and does what was asked for in the case of a
 /// failure. Returns what to end with: the command's own code unless an undo failed.
 fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Option<&Path>) -> Code {
-    let Begun { project, snapshot, mark, signals } = begun;
+    let Begun { project, snapshot, mark, signals, intervals } = begun;
     let id = &snapshot.id;
+    let told = intervals.map(Intervals::stop).unwrap_or_default();
+    if let Some(problem) = &told.problem {
+        context.talk.say(format_args!("a snapshot during the run failed: {problem}"));
+    }
     let root = project.root().to_owned();
     let undoes = args.undo_on_failure && code != Code::DONE;
     let known = lacks(&project, &snapshot);
@@ -145,7 +174,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
     drop(mark);
     match &ended {
         Ok(Ended { changes, beyond }) => {
-            context.talk.say(changed(changes, &snapshot, undoes));
+            context.talk.say(changed(changes, &snapshot, undoes, &told));
             // An undo says it itself.
             let lines = beyond::after_run(beyond).filter(|_| !undoes);
             lines.iter().for_each(|line| context.talk.say(line));
@@ -189,7 +218,16 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
 }
 
 /// One line about what a run changed, and the way back.
-fn changed(changes: &[Difference], snapshot: &Snapshot, undoes: bool) -> String {
+fn changed(changes: &[Difference], snapshot: &Snapshot, undoes: bool, told: &Told) -> String {
+    let mut line = outcome(changes, snapshot, undoes);
+    if told.taken > 0 {
+        let taken = count(told.taken as u64, "snapshot");
+        line.push_str(&format!("; {taken} on the way, for `snapback undo --step`"));
+    }
+    line
+}
+
+fn outcome(changes: &[Difference], snapshot: &Snapshot, undoes: bool) -> String {
     let counts = Counts::of(changes.iter().map(|change| change.kind));
     match (counts.total(), undoes, &snapshot.run) {
         (0, ..) => "nothing changed".into(),

@@ -92,6 +92,8 @@ pub struct Restored<'a> {
     saved_as: Option<&'a str>,
     changes: Vec<Change>,
     not_restored: Vec<Refused<'a>>,
+    /// Targets that the snapshot was taken without.
+    skipped: Vec<String>,
     #[serde(flatten)]
     beyond: Beyond,
 }
@@ -109,14 +111,15 @@ impl<'a> Restored<'a> {
             saved_as,
             changes: changes.iter().map(Change::from).collect(),
             not_restored: refused(not_restored),
+            skipped: Vec::new(),
             beyond: Beyond::default(),
         }
     }
 
-    /// The same with what no restore brings back.
+    /// The same with what no restore brings back, and the targets that `skipped` names.
     #[must_use]
-    pub fn with(self, beyond: Beyond) -> Self {
-        Self { beyond, ..self }
+    pub fn with(self, beyond: Beyond, skipped: Vec<String>) -> Self {
+        Self { beyond, skipped, ..self }
     }
 }
 
@@ -214,6 +217,7 @@ mod tests {
                     {"target": "tree", "kind": "added", "path_b64": "/w=="},
                 ],
                 "not_restored": [{"target": "tree", "path": "x", "reason": "unreadable"}],
+                "skipped": [],
                 "git": [],
                 "uncovered": [],
             })

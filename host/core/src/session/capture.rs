@@ -220,27 +220,29 @@ pub(super) fn same_content(source: &dyn Source, a: &Key, b: &Key, git: bool) -> 
     })
 }
 
-/// Whether `snapshot` holds the same state as `captured`, target by target.
-pub(super) fn holds(source: &dyn Source, snapshot: &Snapshot, captured: &[Captured]) -> Result<bool> {
-    holds_state(source, snapshot, captured, false)
-}
-
-/// Whether it also has the repositories where they stand.
+/// Whether `snapshot` holds the same state as `captured`, target by target, and the
+/// repositories where they stand.
 pub(super) fn holds_with_git(
     source: &dyn Source,
     snapshot: &Snapshot,
     captured: &[Captured],
 ) -> Result<bool> {
-    holds_state(source, snapshot, captured, true)
+    Ok(snapshot.targets.len() == captured.len() && holds_its_own(source, snapshot, captured, true)?)
 }
 
-fn holds_state(source: &dyn Source, snapshot: &Snapshot, captured: &[Captured], git: bool) -> Result<bool> {
-    if snapshot.targets.len() != captured.len() {
-        return Ok(false);
-    }
-    for current in captured {
-        let Some(stored) = snapshot.target(&current.target.name) else { return Ok(false) };
-        if stored.target != current.target || !same_state(source, stored, current, git)? {
+/// Whether everything that `snapshot` holds is the same in `other`, whatever else that
+/// has; with `git`, the repositories stand where they stood, too.
+pub(super) fn holds_its_own(
+    source: &dyn Source,
+    snapshot: &Snapshot,
+    other: &[Captured],
+    git: bool,
+) -> Result<bool> {
+    for own in &snapshot.targets {
+        let Some(other) = other.iter().find(|other| other.target.name == own.target.name) else {
+            return Ok(false);
+        };
+        if other.target != own.target || !same_state(source, own, other, git)? {
             return Ok(false);
         }
     }

@@ -36,6 +36,9 @@ pub(super) enum Purpose {
     Project,
     /// To look after the history, which may have outlived the folder.
     History,
+    /// To capture beside a command that runs: where another one holds the lock, it is
+    /// not waited for, which is `Busy`.
+    Aside,
 }
 
 impl Deref for Session {
@@ -60,7 +63,10 @@ impl Session {
             }
             let report = project.env.report.clone();
             let waiting = "another snapback command is at work in this project";
-            let lock = store.lock(&mut || report.waiting(waiting))?;
+            let lock = match purpose {
+                Purpose::Aside => store.try_lock()?.ok_or_else(|| Error::new(Kind::Busy, waiting))?,
+                _ => store.lock(&mut || report.waiting(waiting))?,
+            };
             // A command may have removed the store while this one waited.
             if is_at(&store, &path) {
                 break (store, lock);
@@ -167,7 +173,7 @@ fn place(project: &mut Project, purpose: Purpose) -> Result<PathBuf> {
     }
     match (purpose, twin::find(env)) {
         (Purpose::History, Some(twin)) => Ok(twin),
-        (Purpose::Project, Some(_)) => {
+        (Purpose::Project | Purpose::Aside, Some(_)) => {
             let root = show(&env.root);
             Err(Error::new(Kind::NotFound, format!("the project {root} is gone, and its history is kept"))
                 .hint(format!("`snapback --root {root} undo` brings it back")))

@@ -10,6 +10,7 @@ mod again;
 mod beyond;
 mod capture;
 mod diff;
+mod during;
 mod elsewhere;
 mod execute;
 mod forget;
@@ -56,6 +57,7 @@ use crate::history::clock::Clock;
 use crate::history::snapshot::{self, Snapshot};
 use crate::history::timeline::{Record, Timeline};
 use crate::history::{Id, id};
+use crate::pace::Pace;
 use crate::project::config::{self, Config};
 use crate::project::registry::Registry;
 use crate::project::user::User;
@@ -90,13 +92,15 @@ pub struct Environment {
     pub cancel: Cancel,
     /// The run inside which this command is called, if it is.
     pub inside: Option<String>,
+    /// How fast captures go.
+    pub pace: Pace,
 }
 
 impl Call {
     /// A call about `target` that may read `store` and is told nothing more.
     fn new(env: &Environment, target: &Target, store: Option<&Arc<Store>>) -> Self {
         let about = Self::about(env.root.clone(), target.clone(), store.cloned(), env.report.clone());
-        Self { cancel: env.cancel.clone(), ..about }
+        Self { cancel: env.cancel.clone(), pace: env.pace.clone(), ..about }
     }
 }
 

@@ -4,7 +4,7 @@
 //! shown is what will be done; executing it commits that capture first.
 
 use super::beyond::Beyond;
-use super::capture::{holds, holds_with_git, roots};
+use super::capture::{holds_its_own, holds_with_git, roots};
 use super::diff::{By, Difference, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
@@ -19,6 +19,7 @@ use crate::store::{Store, Writer};
 use crate::text::Bytes;
 use crate::tree::Plans;
 use crate::tree::compare::Fate;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What is asked for.
@@ -67,6 +68,8 @@ pub struct Plan {
     pub changes: Vec<Difference>,
     /// What lies beyond the snapshot, and is not as it was then.
     pub beyond: Beyond,
+    /// Targets that the snapshot was taken without: they stay as they are.
+    pub lacks: Vec<String>,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
     /// What cannot be done: nothing is begun then, unless what is left is wanted.
@@ -222,6 +225,7 @@ impl Session {
             saved,
             changes,
             beyond,
+            lacks: if narrowed { Vec::new() } else { to.skipped.clone() },
             not_restored,
             blocked: preflight.blocked,
             next,
@@ -246,14 +250,28 @@ impl Session {
         let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;
         let writer = Arc::new(self.opened().scratch(false));
         let current = self.capture_like(&start, &[], &writer, &|_| true)?;
-        let mut snapshots: Vec<Snapshot> = self
-            .ids()?
-            .iter()
-            .filter_map(|id| self.load(id).ok())
-            .filter(|s| s.id == start.id || s.run.as_ref() == Some(&start.id))
-            .collect();
-        let here = snapshots.iter().position(|s| holds(&*writer, s, &current).unwrap_or(false));
-        let at = here.map_or(0, |at| (at + 1).min(snapshots.len() - 1));
+        let mut inside = HashSet::from([start.id.clone()]);
+        let mut ids = self.ids()?;
+        ids.retain(|id| *id >= start.id);
+        let mut snapshots: Vec<Snapshot> = Vec::new();
+        for snapshot in ids.iter().rev().filter_map(|id| self.load(id).ok()) {
+            // Also of the runs inside it.
+            if snapshot.id == start.id || snapshot.run.as_ref().is_some_and(|run| inside.contains(run)) {
+                inside.insert(snapshot.id.clone());
+                snapshots.insert(0, snapshot);
+            }
+        }
+        let is_here = |s: &Snapshot| holds_its_own(&*writer, s, &current, false).unwrap_or(false);
+        let Some(here) = snapshots.iter().position(&is_here) else { return Ok(snapshots.swap_remove(0)) };
+        // A newer one that differs only in what this one lacks stands between it and the present.
+        let names: Vec<&str> = snapshots[here].targets.iter().map(|c| c.target.name.as_str()).collect();
+        let between = snapshots[..here].iter().position(|s| {
+            let mut part = s.clone();
+            part.targets.retain(|c| names.contains(&c.target.name.as_str()));
+            part.targets.len() == names.len() && is_here(&part)
+        });
+        let older = (here + 1..snapshots.len()).find(|at| !is_here(&snapshots[*at]));
+        let at = between.or(older).unwrap_or(snapshots.len() - 1);
         Ok(snapshots.swap_remove(at))
     }
 }

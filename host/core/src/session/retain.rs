@@ -15,7 +15,7 @@ use crate::object::Key;
 use crate::project::user::Retention;
 use crate::store::gc::{self, Sweep};
 use jiff::SignedDuration;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 /// Bounds that one `gc` is asked to keep instead of the user's.
@@ -50,12 +50,17 @@ impl Session {
     /// Drops what is out of the user's bounds; space is given back once it is worth it.
     /// It comes after what was asked for: that is done, whatever becomes of this.
     pub(super) fn retain(&self) {
-        if let Err(error) = self.try_retain() {
+        self.retain_during(0);
+    }
+
+    /// The same after a snapshot during a run that has `taken` so many.
+    pub(super) fn retain_during(&self, taken: usize) {
+        if let Err(error) = self.try_retain(taken > self.env().user.retention.interval_keep) {
             self.env().report.troubled("old snapshots could not be dropped", &error);
         }
     }
 
-    fn try_retain(&self) -> Result<()> {
+    fn try_retain(&self, crowded: bool) -> Result<()> {
         let kept = &self.env().user.retention;
         let bounds = Bounds {
             keep: Some(kept.keep),
@@ -64,7 +69,7 @@ impl Session {
         };
         let over = self.opened().usage()?.1 > self.max_size();
         let ids = snapshot::ids(self.snapshots.path())?;
-        if ids.len() <= kept.keep && !over && !self.has_old(&ids, kept) {
+        if ids.len() <= kept.keep && !over && !crowded && !self.has_old(&ids, kept) {
             return Ok(());
         }
         let dropped = self.drop_all(self.surplus(&bounds, over)?)?;
@@ -109,9 +114,10 @@ impl Session {
         let mut kept_bytes = 0u64;
         let total = self.opened().usage()?.1;
         let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
+        let mut crowd = Crowd::default();
         for (place, record) in records.iter().enumerate() {
             let age = now.duration_since(record.created.0);
-            let too_many = bounds.keep.is_some_and(|keep| place >= keep);
+            let too_many = crowd.exceeds(record, bounds.keep, self.env().user.retention.interval_keep);
             let too_old = bounds
                 .keep_within
                 .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
@@ -126,7 +132,15 @@ impl Session {
                 surplus.push(record.id.clone());
             }
         }
-        Ok(surplus)
+        // What was taken during a run goes with it.
+        let mut dropped: HashSet<Id> = surplus.iter().cloned().collect();
+        let known: HashSet<&Id> = records.iter().map(|record| &record.id).collect();
+        let lost = |run: &Id| dropped.contains(run) || !known.contains(run);
+        let of_lost = records.iter().filter(|s| s.kind == SnapshotKind::Interval && !needed.contains(&s.id));
+        let of_lost = of_lost.filter(|s| s.run.as_ref().is_none_or(lost)).map(|s| s.id.clone());
+        let of_lost: Vec<Id> = of_lost.collect();
+        dropped.extend(of_lost);
+        Ok(records.into_iter().map(|record| record.id).filter(|id| dropped.contains(id)).collect())
     }
 
     fn needed(&self, records: &[Snapshot]) -> Result<HashSet<Id>> {
@@ -236,5 +250,27 @@ impl Session {
             live.extend(record.targets.iter().flat_map(|t| t.parts.iter().map(|part| part.content)));
         }
         gc::plan(self.opened(), &live, sweep, &self.env().cancel)
+    }
+}
+
+/// How many snapshots there are up to one, newest first: those that were taken during a
+/// run are counted apart, run by run.
+#[derive(Default)]
+struct Crowd {
+    others: usize,
+    during: HashMap<Id, usize>,
+}
+
+impl Crowd {
+    /// Counts `record`; whether it is one too many.
+    fn exceeds(&mut self, record: &Snapshot, keep: Option<usize>, interval_keep: usize) -> bool {
+        let (count, keep) = match (record.kind, &record.run) {
+            (SnapshotKind::Interval, Some(run)) => {
+                (self.during.entry(run.clone()).or_default(), Some(interval_keep))
+            }
+            _ => (&mut self.others, keep),
+        };
+        *count += 1;
+        keep.is_some_and(|keep| *count > keep)
     }
 }

@@ -76,6 +76,7 @@ impl World {
             report: Arc::new(Silent),
             cancel: Cancel::default(),
             inside: None,
+            pace: Default::default(),
         };
         let actor = Actor { root, is_root: rustix::process::geteuid().is_root() };
         Self { base, actor, env, ids: BTreeMap::new(), looks: BTreeMap::new(), running: Vec::new() }

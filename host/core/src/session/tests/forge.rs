@@ -46,6 +46,7 @@ impl World {
             report: Arc::new(Silent),
             cancel: Cancel::default(),
             inside: None,
+            pace: Default::default(),
         })
         .unwrap()
     }

@@ -98,6 +98,7 @@ impl Ground {
             report: self.troubles.clone(),
             cancel: Cancel::default(),
             inside: None,
+            pace: Default::default(),
         })
     }
 

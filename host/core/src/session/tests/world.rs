@@ -120,6 +120,7 @@ impl World {
             report: Arc::new(Silent),
             cancel: Cancel::default(),
             inside: self.inside.clone(),
+            pace: Default::default(),
         })
     }
 

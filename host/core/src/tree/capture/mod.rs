@@ -70,6 +70,10 @@ pub struct Counts {
 /// # Errors
 /// As [`capture`] has them.
 pub fn capture_counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> Result<(Key, Counts)> {
+    call.pace.work(|| counted(dir, call, previous))
+}
+
+fn counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> Result<(Key, Counts)> {
     let writer = call.writer.as_deref();
     let writer =
         writer.ok_or_else(|| Error::new(Kind::Other, "there is nowhere to store what is captured"))?;
