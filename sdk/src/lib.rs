@@ -50,6 +50,7 @@
 pub mod bindings;
 mod content;
 mod error;
+pub mod file;
 pub mod fs;
 pub mod net;
 mod options;

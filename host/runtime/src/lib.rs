@@ -4,7 +4,7 @@
 //! (where components are), `encode` (a component of a module), `manifest` (what one says about itself), `grant` (what one may
 //! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
 //! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `process`
-//! (programs, likewise),
+//! (programs) and `file` (single files) likewise,
 //! `registry` (all of it together). Knows objects and trees, not history; never prints;
 //! reads no environment.
 
@@ -16,6 +16,7 @@ mod digest;
 mod discover;
 mod encode;
 mod engine;
+mod file;
 pub mod grant;
 pub mod laws;
 pub mod manifest;

@@ -40,6 +40,8 @@ fn without_a_grant_there_is_nothing() {
             "exchange address",
             "tree place",
             "program true",
+            "see paper",
+            "put note x",
         ],
     );
     for expected in [
@@ -54,6 +56,8 @@ fn without_a_grant_there_is_nothing() {
         "exchange address: ErrorKind::Invalid",
         "tree place: ErrorKind::Denied",
         "program true: ErrorKind::Denied",
+        "see paper: ErrorKind::Denied",
+        "put note x: ErrorKind::Denied",
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }
@@ -101,6 +105,64 @@ fn a_directory_is_what_was_given_and_not_what_is_around_it() {
     assert!(!said.contains("read place link: one"), "{said}");
     assert_eq!(s.read("../room/new"), "written\n");
     assert!(!s.has("../new") && s.read("in/deep/f") == "inside\n");
+}
+
+#[test]
+fn a_file_is_what_was_given_and_nothing_beside_it() {
+    let s = sandbox();
+    install(&s);
+    s.sh("mkdir in; echo inside > in/f; echo beside > in/g; ln -s g in/link; chmod 640 ../room/state");
+    let said = tries(
+        &s,
+        "paper = \"in/f\"\nnote = \"../room/state\"",
+        &[
+            "look",
+            "see paper",
+            "put paper x",
+            "unlink paper",
+            "see note",
+            "put note two",
+            "see note",
+            "see place",
+            "tree paper",
+            "program true",
+        ],
+    );
+    for expected in [
+        "look: dirs []",
+        "see paper: inside",
+        "put paper x: ErrorKind::Denied: the setting `paper` allows reading only",
+        "unlink paper: ErrorKind::Denied",
+        "see note: one",
+        "put note two: done",
+        "see note: two",
+        "see place: ErrorKind::Denied",
+        "tree paper: ErrorKind::Denied",
+        "program true: ErrorKind::Denied",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    assert_eq!(s.sh("cat ../room/state; stat -c %a ../room/state; ls -A ../room"), "two640\nstate\n");
+    let said = tries(
+        &s,
+        "paper = \"in/link\"\nnote = \"../room/new\"",
+        &["see paper", "see note", "put note x", "unlink note"],
+    );
+    for expected in
+        ["see paper: ErrorKind::Invalid", "see note: nothing", "put note x: done", "unlink note: done"]
+    {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    for own in [".snapback/index", "../../state/snapback/x", "../../data/snapback/plugins/y.wasm"] {
+        s.sh("mkdir -p ../../state/snapback");
+        s.write("snapback.toml", target(&format!("note = \"{own}\"\ndo = [\"put note x\"]")));
+        let mut said = s.snapback(["snap", "-v"]);
+        if said.err().contains("--digest") {
+            s.ok(["trust", "--digest", &super::digest(&said.err())]);
+            said = s.snapback(["snap", "-v"]);
+        }
+        said.says("reaches snapback's own files");
+    }
 }
 
 #[test]

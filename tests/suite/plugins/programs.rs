@@ -30,7 +30,7 @@ fn a_program_is_shown_as_leaving_the_sandbox_and_runs_with_nothing() {
             1,
             &[
                 "you have not agreed",
-                "asking for process",
+                "process",
                 &format!(
                     "program: runs {} (sha256 {}), which leaves the sandbox",
                     path.display(),

@@ -19,7 +19,7 @@ pub mod select;
 pub mod statcache;
 mod survey;
 pub mod view;
-pub(crate) mod xattr;
+pub mod xattr;
 
 pub use apply::{preflight, restore};
 pub use capture::capture;

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// The attributes of what is open, sorted by name.
-pub(crate) fn of_open(fd: impl AsFd) -> Vec<Xattr> {
+pub fn of_open(fd: impl AsFd) -> Vec<Xattr> {
     let fd = fd.as_fd();
     read(|list| rustix::fs::flistxattr(fd, list), |name, value| rustix::fs::fgetxattr(fd, name, value))
 }

@@ -10,6 +10,7 @@ use snapback_sdk::bindings::wasi::sockets::ip_name_lookup::resolve_addresses;
 use snapback_sdk::bindings::wasi::sockets::network::{IpAddressFamily, IpSocketAddress, Ipv4SocketAddress};
 use snapback_sdk::bindings::wasi::sockets::tcp_create_socket::create_tcp_socket;
 use snapback_sdk::bindings::wasi::sockets::udp_create_socket::create_udp_socket;
+use snapback_sdk::file::File;
 use snapback_sdk::fs::Dir;
 use snapback_sdk::net::TcpStream;
 use snapback_sdk::process::Command;
@@ -147,6 +148,25 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
         "sleep" => {
             monotonic_clock::subscribe_duration(rest.parse::<u64>().unwrap_or(1) * 1_000_000).block();
             Ok("slept".into())
+        }
+        "see" => match File::open(target, rest)?.read()? {
+            Some(mut content) => {
+                let mut text = String::new();
+                content.read_to_string(&mut text)?;
+                Ok(text.trim().to_owned())
+            }
+            None => Ok("nothing".into()),
+        },
+        "put" => {
+            let (key, text) = rest.split_once(' ').unwrap_or((rest, ""));
+            let mut new = File::open(target, key)?.replace()?;
+            new.write_all(text.as_bytes())?;
+            new.finish()?;
+            Ok("done".into())
+        }
+        "unlink" => {
+            File::open(target, rest)?.remove()?;
+            Ok("done".into())
         }
         "program" => {
             let mut child =

@@ -1,6 +1,7 @@
 //! Version 0.1 of the contract.
 
 mod error;
+mod file;
 mod process;
 mod report;
 mod sqlite;
@@ -8,6 +9,7 @@ mod store;
 mod tree;
 mod types;
 
+pub use file::{File, Replacement};
 pub use process::Child;
 pub use sqlite::Database;
 pub use store::{Draft, Object};
@@ -28,7 +30,7 @@ pub use bindings::{BackendHost, BackendHostPre};
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
 /// What a component that did not come inside the program may have, once the user agreed.
-pub const OFFERED: &[&str] = &["tree", "sqlite", "process"];
+pub const OFFERED: &[&str] = &["tree", "sqlite", "file", "process"];
 
 /// What every component may import.
 const BASIC: &[&str] = &["types", "store", "report"];
@@ -44,10 +46,14 @@ pub(crate) mod bindings {
             world backend-host {
                 include snapback:plugin/tree-plugin@0.1.0;
                 import snapback:plugin/sqlite@0.1.0;
+                import snapback:plugin/file@0.1.0;
                 import snapback:plugin/process@0.1.0;
             }
         ",
         imports: {
+            "snapback:plugin/file.[static]file.open": async | trappable,
+            "snapback:plugin/file.[method]file.remove": async | trappable,
+            "snapback:plugin/file.[static]replacement.finish": async | trappable,
             "snapback:plugin/process.[static]child.spawn": async | trappable,
             "snapback:plugin/process.[static]child.wait": async | trappable,
             "snapback:plugin/sqlite.[static]database.open": async | trappable,
@@ -65,6 +71,8 @@ pub(crate) mod bindings {
             "snapback:plugin/store.object": crate::abi::v0_1::Object,
             "snapback:plugin/store.draft": crate::abi::v0_1::Draft,
             "snapback:plugin/report.task": crate::abi::v0_1::report::Task,
+            "snapback:plugin/file.file": crate::abi::v0_1::File,
+            "snapback:plugin/file.replacement": crate::abi::v0_1::Replacement,
             "snapback:plugin/process.child": crate::abi::v0_1::Child,
             "snapback:plugin/sqlite.database": crate::abi::v0_1::Database,
             "snapback:plugin/tree.directory": crate::abi::v0_1::Directory,
@@ -119,6 +127,9 @@ pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtim
     }
     if granted.contains(&"sqlite") {
         host::sqlite::add_to_linker::<_, Own>(linker, State::reached)?;
+    }
+    if granted.contains(&"file") {
+        host::file::add_to_linker::<_, Own>(linker, State::reached)?;
     }
     if granted.contains(&"process") {
         host::process::add_to_linker::<_, Own>(linker, State::reached)?;

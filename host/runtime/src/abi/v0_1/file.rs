@@ -1,0 +1,169 @@
+//! `file`: single files, which `crate::file` reads and replaces.
+
+use super::bindings::snapback::plugin::file;
+use super::{Target, stale};
+use crate::component::State;
+use crate::file::{self as driver, Aside, Reading};
+use crate::manifest::{Access, Kind};
+use bytes::Bytes;
+use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+/// Bytes that are read or written at once.
+const ROOM: usize = 256 * 1024;
+
+/// A file that was granted.
+pub struct File {
+    inner: Arc<driver::File>,
+    key: String,
+    access: Access,
+}
+
+/// Another content for it.
+pub struct Replacement {
+    of: Arc<driver::File>,
+    content: Shared,
+    taken: bool,
+}
+
+/// The content itself: of the replacement and of its body; gone when it is finished.
+type Shared = Arc<Mutex<Option<Aside>>>;
+
+impl file::Host for State {}
+
+impl file::HostFile for State {
+    async fn open(&mut self, _: Resource<Target>, key: String) -> Result<Resource<File>> {
+        let (_, access) = self.grants.open(&key, Kind::File)?;
+        let (place, guarded) = (self.reach.place(&key)?.0.clone(), self.reach.guarded());
+        let name = key.clone();
+        let inner = self.bulk(move || {
+            guarded.refuse_inside(&name, &place)?;
+            driver::File::open(&place, &name)
+        });
+        let inner = Arc::new(inner.await?);
+        self.table.push(File { inner, key, access }).map_err(stale)
+    }
+
+    fn read(&mut self, file: Resource<File>) -> Result<Option<Resource<DynInputStream>>> {
+        let Some(reading) = self.table.get(&file).map_err(stale)?.inner.read()? else { return Ok(None) };
+        let stream: DynInputStream = Box::new(Content(reading));
+        self.table.push(stream).map(Some).map_err(stale)
+    }
+
+    fn replace(&mut self, file: Resource<File>) -> Result<Resource<Replacement>> {
+        let of = self.writable(&file)?;
+        let content = Arc::new(Mutex::new(Some(of.replace()?)));
+        self.table.push(Replacement { of, content, taken: false }).map_err(stale)
+    }
+
+    async fn remove(&mut self, file: Resource<File>) -> Result<()> {
+        let file = self.writable(&file)?;
+        self.bulk(move || file.remove()).await
+    }
+
+    fn drop(&mut self, file: Resource<File>) -> wasmtime::Result<()> {
+        self.table.delete(file)?;
+        Ok(())
+    }
+}
+
+impl file::HostReplacement for State {
+    fn body(&mut self, replacement: Resource<Replacement>) -> Result<Resource<DynOutputStream>> {
+        let replacement = self.table.get_mut(&replacement).map_err(stale)?;
+        if std::mem::replace(&mut replacement.taken, true) {
+            return Err(Error::new(ErrorKind::Invalid, "the body of a replacement can be taken once"));
+        }
+        let stream: DynOutputStream = Box::new(Body(replacement.content.clone()));
+        self.table.push(stream).map_err(stale)
+    }
+
+    async fn finish(&mut self, replacement: Resource<Replacement>) -> Result<()> {
+        let Replacement { of, content, .. } = self.table.delete(replacement).map_err(stale)?;
+        let aside = content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let gone = || Error::new(ErrorKind::Invalid, "the replacement is finished already");
+        let aside = aside.ok_or_else(gone)?;
+        self.bulk(move || of.put(aside)).await
+    }
+
+    fn drop(&mut self, replacement: Resource<Replacement>) -> wasmtime::Result<()> {
+        // A body that is still open must not go on without it.
+        let replacement = self.table.delete(replacement)?;
+        replacement.content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(())
+    }
+}
+
+impl State {
+    /// The file, if it may be written in this call.
+    fn writable(&self, file: &Resource<File>) -> Result<Arc<driver::File>> {
+        let File { inner, key, access } = self.table.get(file).map_err(stale)?;
+        if *access != Access::Write {
+            let why = format!("the setting `{key}` allows reading only");
+            return Err(Error::new(ErrorKind::Denied, why));
+        }
+        Ok(inner.clone())
+    }
+}
+
+/// A file's content being read; at its end it must be what it was at its beginning.
+struct Content(Reading);
+
+impl InputStream for Content {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
+        let mut bytes = vec![0; size.min(ROOM)];
+        loop {
+            match self.0.file().read(&mut bytes) {
+                Ok(0) => return Err(self.0.check().map_or_else(failed, |()| StreamError::Closed)),
+                Ok(len) => {
+                    bytes.truncate(len);
+                    return Ok(bytes.into());
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(StreamError::LastOperationFailed(e.into())),
+            }
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Content {
+    async fn ready(&mut self) {}
+}
+
+/// Where the bytes of a replacement go.
+struct Body(Shared);
+
+impl OutputStream for Body {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut content = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        content.as_mut().ok_or(StreamError::Closed)?.write(&bytes).map_err(failed)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(_) => Ok(ROOM),
+            None => Err(StreamError::Closed),
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Body {
+    async fn ready(&mut self) {}
+}
+
+fn failed(error: Error) -> StreamError {
+    StreamError::LastOperationFailed(error.into())
+}

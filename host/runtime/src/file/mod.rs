@@ -1,0 +1,269 @@
+//! Single files, read and replaced for a component: what was granted, and nothing beside it.
+//!
+//! A file is the directory that holds it, which is the one that was agreed to for as long
+//! as it is open, and a name in it, which is never followed. What takes its place is
+//! written aside and exchanged with it; only then is what came out compared with what was
+//! found when the file was opened, and what somebody wrote meanwhile goes back.
+
+use crate::reach::place::{self, Place};
+use rustix::fs::FileType;
+use snapback_core::disk::{Dir, Disk, Handle};
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::tree::apply::RESERVED;
+use snapback_core::tree::xattr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// The name of what is written aside: the next one takes the place of a leftover.
+const ASIDE: &[u8] = b"file";
+
+/// A file that was granted.
+pub struct File {
+    /// The directory that holds it; none when it is not there.
+    dir: Option<Dir>,
+    name: Vec<u8>,
+    disk: Disk,
+    found: Mutex<Option<Found>>,
+}
+
+/// What a file is: as long as this is the same, nobody has written to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Found {
+    id: (u64, u64),
+    len: i64,
+    modified: (i64, u64),
+}
+
+impl Found {
+    /// What `stat` says; `shown` names the file.
+    fn of(stat: &rustix::fs::Stat, shown: impl FnOnce() -> String) -> Result<Self> {
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            let why = format!("{} is not a regular file", shown());
+            return Err(Error::new(Kind::Invalid, why).hint("name a file, not a link or a directory"));
+        }
+        #[allow(
+            clippy::useless_conversion,
+            clippy::unnecessary_cast,
+            reason = "types differ between systems"
+        )]
+        let modified = (stat.st_mtime as i64, stat.st_mtime_nsec as u64);
+        Ok(Self { id: (stat.st_dev, stat.st_ino), len: stat.st_size, modified })
+    }
+
+    fn in_dir(dir: &Dir, name: &[u8]) -> Result<Option<Self>> {
+        let stat = dir.stat(name)?;
+        stat.map(|stat| Self::of(&stat, || show(&dir.join(name)))).transpose()
+    }
+}
+
+impl File {
+    /// Opens the file at `place`, which the setting `key` names.
+    ///
+    /// # Errors
+    /// `Changed` when its directory is not the one that was looked at, `Invalid` when
+    /// what is there is no regular file.
+    pub fn open(place: &Place, key: &str) -> Result<Self> {
+        let name = place.path.file_name().unwrap_or_default().as_bytes().to_vec();
+        let above = place.path.parent().unwrap_or(Path::new("/"));
+        // Links on the way were agreed to with what they lead to: `.` has them followed.
+        let dir = match Dir::open(&above.join(".")) {
+            Err(error) if error.kind() == Kind::NotFound => None,
+            dir => Some(dir?),
+        };
+        if let Some(dir) = &dir {
+            let stat = dir.stat_self()?;
+            place::still(place, (stat.st_dev, stat.st_ino), key)?;
+        }
+        let found = dir.as_ref().map(|dir| Found::in_dir(dir, &name)).transpose()?.flatten();
+        Ok(Self { dir, name, disk: Disk::default(), found: Mutex::new(found) })
+    }
+
+    /// It, open for reading; none when it is not there.
+    ///
+    /// # Errors
+    /// `Changed` when it is no longer what was found, or it cannot be read.
+    pub fn read(&self) -> Result<Option<Reading>> {
+        let (Some(dir), Some(found)) = (&self.dir, self.found()) else { return Ok(None) };
+        let reading = Reading { file: dir.open_file(&self.name)?, found, shown: self.shown() };
+        reading.check().map(|()| Some(reading))
+    }
+
+    /// A place aside for what is to take its place.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no directory for it; when it cannot be made.
+    pub fn replace(&self) -> Result<Aside> {
+        let Some(dir) = &self.dir else {
+            let why = format!("there is no directory for `{}`", snapback_core::error::show_bytes(&self.name));
+            return Err(Error::new(Kind::NotFound, why).hint("make it first"));
+        };
+        let (dir, disk) = (dir.try_clone()?, self.disk.clone());
+        if dir.stat(RESERVED)?.is_none() {
+            disk.mkdir(&dir, RESERVED, 0o700)?;
+        }
+        let inner = dir.child(RESERVED)?;
+        if inner.stat(ASIDE)?.is_some() {
+            disk.unlink(&inner, ASIDE)?;
+        }
+        let file = disk.create_file(&inner, ASIDE, 0o600)?;
+        Ok(Aside { dir, inner, file, disk, len: 0 })
+    }
+
+    /// Puts what was written aside into its place.
+    ///
+    /// # Errors
+    /// `Changed` when it is no longer what was found, which is left there.
+    pub fn put(&self, aside: Aside) -> Result<()> {
+        let Aside { dir, inner, file, disk, .. } = &aside;
+        match self.found() {
+            None => {
+                disk.sync_file(file)?;
+                match disk.rename_noreplace(inner, ASIDE, dir, &self.name) {
+                    Err(_) if dir.stat(&self.name)?.is_some() => return Err(self.changed()),
+                    done => done?,
+                }
+            }
+            Some(found) => {
+                let old = dir.open_file(&self.name)?;
+                keep(disk, &old, file)?;
+                disk.sync_file(file)?;
+                match disk.exchange(inner, ASIDE, dir, &self.name) {
+                    // This file system cannot exchange names.
+                    Err(e) if e.kind() == Kind::Invalid => {
+                        self.check(dir, &self.name, found)?;
+                        disk.rename(inner, ASIDE, dir, &self.name)?;
+                    }
+                    Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
+                    done => {
+                        done?;
+                        if let Err(error) = self.check(inner, ASIDE, found) {
+                            disk.exchange(inner, ASIDE, dir, &self.name)?;
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        }
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Found::of(&file.stat()?, || self.shown())?);
+        disk.sync_dir(dir)
+    }
+
+    /// Removes it; what is not there is removed already.
+    ///
+    /// # Errors
+    /// `Changed` when it is no longer what was found, which is left there.
+    pub fn remove(&self) -> Result<()> {
+        let (Some(dir), Some(found)) = (&self.dir, self.found()) else { return Ok(()) };
+        let aside = self.replace()?;
+        match self.disk.rename(dir, &self.name, &aside.inner, ASIDE) {
+            Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
+            done => done?,
+        }
+        if let Err(error) = self.check(&aside.inner, ASIDE, found) {
+            self.disk.rename_noreplace(&aside.inner, ASIDE, dir, &self.name)?;
+            return Err(error);
+        }
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.disk.sync_dir(dir)
+    }
+
+    fn found(&self) -> Option<Found> {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, dir: &Dir, name: &[u8], found: Found) -> Result<()> {
+        match Found::in_dir(dir, name) {
+            Ok(Some(now)) if now == found => Ok(()),
+            _ => Err(self.changed()),
+        }
+    }
+
+    fn changed(&self) -> Error {
+        changed(&self.shown())
+    }
+
+    fn shown(&self) -> String {
+        self.dir.as_ref().map_or_else(String::new, |dir| show(&dir.join(&self.name)))
+    }
+}
+
+fn changed(shown: &str) -> Error {
+    Error::new(Kind::Changed, format!("{shown} changed since it was opened")).hint("try again")
+}
+
+/// Gives `new` the owner, mode and attributes that `old` has.
+fn keep(disk: &Disk, old: &fs::File, new: &Handle) -> Result<()> {
+    let (was, is) = (rustix::fs::fstat(old), new.stat()?);
+    let was = was.map_err(|e| Error::io(e, "could not look at", new.path()))?;
+    if (was.st_uid, was.st_gid) != (is.st_uid, is.st_gid) {
+        disk.set_owner_of(new, was.st_uid, was.st_gid)?;
+    }
+    let has = xattr::of_open(new.file());
+    for (name, value) in xattr::of_open(old).iter().filter(|attribute| !has.contains(attribute)) {
+        disk.set_xattr_of(new, name, value)?;
+    }
+    // After the owner, which takes bits away.
+    disk.set_mode_of(new, was.st_mode & 0o7777)
+}
+
+/// A file that is being read.
+pub struct Reading {
+    file: fs::File,
+    found: Found,
+    shown: String,
+}
+
+impl Reading {
+    /// The file.
+    pub fn file(&mut self) -> &mut fs::File {
+        &mut self.file
+    }
+
+    /// Refuses it when it is no longer what was found: what was read may be of two states.
+    ///
+    /// # Errors
+    /// `Changed`.
+    pub fn check(&self) -> Result<()> {
+        let stat = rustix::fs::fstat(&self.file)
+            .map_err(|e| Error::io(e, "could not read", Path::new(&self.shown)))?;
+        match Found::of(&stat, || self.shown.clone()) {
+            Ok(now) if now == self.found => Ok(()),
+            _ => Err(changed(&self.shown)),
+        }
+    }
+}
+
+/// What is written aside. Dropped, it is gone, if it was not put in its place.
+pub struct Aside {
+    dir: Dir,
+    inner: Dir,
+    file: Handle,
+    disk: Disk,
+    len: u64,
+}
+
+impl Aside {
+    /// Adds `bytes`.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.disk.write_all(&self.file, self.len, bytes)?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // What stays of it goes with the next one.
+        let _ = self.disk.unlink(&self.inner, ASIDE);
+        let _ = self.disk.rmdir(&self.dir, RESERVED);
+    }
+}
+
+#[cfg(test)]
+mod tests;
