@@ -20,3 +20,52 @@ wit_bindgen::generate!({
     export_macro_name: "export_backend",
     default_bindings_module: "snapback_sdk::bindings",
 });
+
+/// What a backend may do beyond what every one does. Apart, since the world of a component
+/// must have what it exports, and nothing else.
+pub mod explains {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package snapback:explains;
+            world explains {
+                export snapback:plugin/explain@0.1.0;
+            }
+        ",
+        with: {
+            "snapback:plugin/types@0.1.0": crate::bindings::snapback::plugin::types,
+            "snapback:plugin/store@0.1.0": crate::bindings::snapback::plugin::store,
+            "wasi:io/error@0.2.12": crate::bindings::wasi::io::error,
+            "wasi:io/poll@0.2.12": crate::bindings::wasi::io::poll,
+            "wasi:io/streams@0.2.12": crate::bindings::wasi::io::streams,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_explain",
+        default_bindings_module: "snapback_sdk::bindings::explains",
+    });
+}
+
+/// The same for what goes with a snapshot.
+pub mod releases {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package snapback:releases;
+            world releases {
+                export snapback:plugin/release@0.1.0;
+            }
+        ",
+        with: {
+            "snapback:plugin/types@0.1.0": crate::bindings::snapback::plugin::types,
+            "snapback:plugin/store@0.1.0": crate::bindings::snapback::plugin::store,
+            "wasi:io/error@0.2.12": crate::bindings::wasi::io::error,
+            "wasi:io/poll@0.2.12": crate::bindings::wasi::io::poll,
+            "wasi:io/streams@0.2.12": crate::bindings::wasi::io::streams,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_release",
+        default_bindings_module: "snapback_sdk::bindings::releases",
+    });
+}

@@ -57,8 +57,8 @@ mod options;
 pub mod process;
 mod wait;
 
-pub use bindings::exports::snapback::plugin::backend::Part;
-pub use bindings::snapback::plugin::store::{Draft, Object};
+pub use bindings::explains::exports::snapback::plugin::explain::Change;
+pub use bindings::snapback::plugin::store::{Draft, Object, Part};
 pub use bindings::snapback::plugin::types::{Error, ErrorKind, Target};
 pub use bindings::wasi::io::{poll, streams};
 pub use content::{Reader, Writer, splice};
@@ -120,6 +120,28 @@ pub trait Backend {
     fn restore(target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()>;
 }
 
+/// Finer words for what differs between two snapshots than that a part does; exported by
+/// `export!(Type, explain)`.
+pub trait Explain {
+    /// What differs, in the order in which people read it; by the parts alone. Of a
+    /// [`Change`] the `kind` is added, modified or deleted, the `detail` text for `diff -p`.
+    ///
+    /// # Errors
+    /// Whatever kept it from being told: users then see which parts differ.
+    fn compare(target: &Target, before: Vec<Part>, after: Vec<Part>) -> Result<Vec<Change>>;
+}
+
+/// For parts that stand for something outside the store, such as a copy on a server;
+/// exported by `export!(Type, release)`.
+pub trait Release {
+    /// Removes what `parts`, which no snapshot has, stand for. What is gone already is no
+    /// failure.
+    ///
+    /// # Errors
+    /// Whatever kept it from going: it is tried again by the next gc.
+    fn discard(target: &Target, parts: Vec<Part>) -> Result<()>;
+}
+
 /// Takes the part called `name` out of `parts`.
 ///
 /// # Errors
@@ -151,29 +173,82 @@ impl<T: Backend> bindings::exports::snapback::plugin::backend::Guest for Adapter
     }
 }
 
+impl<T: Explain> bindings::explains::exports::snapback::plugin::explain::Guest for Adapter<T> {
+    fn compare(target: &Target, before: Vec<Part>, after: Vec<Part>) -> Result<Vec<Change>> {
+        speak_before_giving_up();
+        T::compare(target, before, after)
+    }
+}
+
+impl<T: Release> bindings::releases::exports::snapback::plugin::release::Guest for Adapter<T> {
+    fn discard(target: &Target, parts: Vec<Part>) -> Result<()> {
+        speak_before_giving_up();
+        T::discard(target, parts)
+    }
+}
+
 /// The host makes an error of what a panic says; without this it would only know that
 /// there was one.
 fn speak_before_giving_up() {
     std::panic::set_hook(Box::new(|panic| report::log("panic", &panic.to_string())));
 }
 
-/// Makes a type that implements [`Backend`] the component's backend. Built for another
-/// target than WebAssembly it only checks the type, so that a backend's own tests run anywhere.
+/// Makes a type that implements [`Backend`] the component's backend; with `explain` and
+/// `release` also what [`Explain`] and [`Release`] do. Built for another target than
+/// WebAssembly it only checks the type, so that a backend's own tests run anywhere.
 #[macro_export]
 macro_rules! export {
-    ($backend:ty) => {
+    ($backend:ty $(, $more:ident)*) => {
         #[cfg(target_family = "wasm")]
         #[allow(unsafe_code, reason = "exported functions have fixed names and raw arguments")]
         const _: () = {
             type Exported = $crate::Adapter<$backend>;
-    $crate::bindings::export_backend!(Exported with_types_in $crate::bindings);
+            $crate::bindings::export_backend!(Exported with_types_in $crate::bindings);
         };
 
         #[cfg(not(target_family = "wasm"))]
         const _: () = $crate::check_backend::<$backend>();
+
+        $($crate::export_more!($more $backend);)*
+    };
+}
+
+/// One thing more that a backend does.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_more {
+    (explain $backend:ty) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, reason = "exported functions have fixed names and raw arguments")]
+        const _: () = {
+            type Exported = $crate::Adapter<$backend>;
+    $crate::bindings::explains::export_explain!(Exported with_types_in $crate::bindings::explains);
+        };
+
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = $crate::check_explain::<$backend>();
+    };
+    (release $backend:ty) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, reason = "exported functions have fixed names and raw arguments")]
+        const _: () = {
+            type Exported = $crate::Adapter<$backend>;
+    $crate::bindings::releases::export_release!(Exported with_types_in $crate::bindings::releases);
+        };
+
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = $crate::check_release::<$backend>();
     };
 }
 
 /// Compiles only for a [`Backend`].
 #[doc(hidden)]
 pub const fn check_backend<T: Backend>() {}
+
+/// Compiles only for an [`Explain`].
+#[doc(hidden)]
+pub const fn check_explain<T: Explain>() {}
+
+/// Compiles only for a [`Release`].
+#[doc(hidden)]
+pub const fn check_release<T: Release>() {}

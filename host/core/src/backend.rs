@@ -8,6 +8,7 @@ use crate::object::Key;
 use crate::pace::Pace;
 use crate::report::Report;
 use crate::store::{Source, Store, Writer};
+use crate::tree::compare::ChangeKind;
 use crate::tree::{Plans, Surveys};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -176,6 +177,17 @@ pub struct Huge {
     pub bytes: u64,
 }
 
+/// One difference between two snapshots, in a backend's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// Whether it came, changed, or went.
+    pub kind: ChangeKind,
+    /// What it is about, inside the target.
+    pub subject: Vec<u8>,
+    /// More of it, for those who want to see it.
+    pub detail: Option<String>,
+}
+
 /// One kind of state that can be captured and put back.
 pub trait Backend: Send + Sync {
     /// Stores the target's state and leaves it as it was. `previous` is the last
@@ -193,6 +205,31 @@ pub trait Backend: Send + Sync {
     /// Whatever kept the state from being restored; refusals are reported instead. After
     /// `Busy` and `Changed` nothing was touched.
     fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()>;
+
+    /// What differs between the parts of two snapshots, in finer words than that a part
+    /// does; none when the backend has no such words.
+    ///
+    /// # Errors
+    /// Whatever kept it from telling.
+    fn explain(&self, call: &Call, before: &[Part], after: &[Part]) -> Result<Option<Vec<Explained>>> {
+        let _ = (call, before, after);
+        Ok(None)
+    }
+
+    /// Whether its parts stand for something outside the store, which [`Self::discard`]
+    /// removes.
+    fn releases(&self) -> bool {
+        false
+    }
+
+    /// Removes what `parts`, which no snapshot has any more, stand for outside the store.
+    ///
+    /// # Errors
+    /// Whatever kept it from going.
+    fn discard(&self, call: &Call, parts: &[Part]) -> Result<()> {
+        let _ = (call, parts);
+        Ok(())
+    }
 }
 
 /// Finds backends by name.

@@ -3,6 +3,7 @@
 
 mod border;
 mod consent;
+mod optional;
 mod programs;
 mod shelf;
 mod strangers;

@@ -14,7 +14,7 @@ use snapback_core::backend::{Cancel, Target};
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
-use snapback_core::session::{Difference, Present, Project, What, differences};
+use snapback_core::session::{Difference, Finer, Present, Project, What, differences};
 use snapback_core::store::{Source, Store};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
@@ -61,7 +61,9 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(&c.target))).collect();
     found.begin(&from, to)?;
     let mut any = false;
-    differences(source, &from.targets, after, &mut |mut change, entries| {
+    let writer = present.as_ref().map(|present| &present.source);
+    let finer: Finer<'_> = &|before, after| project.explain(writer, before, after);
+    differences(source, &from.targets, after, finer, &mut |mut change, entries| {
         if is_wanted(&change, &bases, &paths) {
             let now = entries.and_then(|entries| entries.after.as_ref());
             let now = change.known(source, now)?;
@@ -179,7 +181,10 @@ impl Found<'_> {
                     Some(entries) => {
                         patch::write(entries, self.source, &self.terminal, &mut |bytes| out.bytes(bytes))
                     }
-                    None => Ok(()),
+                    None => {
+                        let detail = change.detail.iter().flat_map(|detail| detail.lines());
+                        detail.map(escaped).try_for_each(|line| out.line(&format!("  {line}")))
+                    }
                 }
             }
         }
@@ -240,6 +245,7 @@ mod tests {
             path: path.as_bytes().to_vec(),
             what: What::Entry,
             by: None,
+            detail: None,
         };
         let bases = [("tree", Vec::new()), ("code", b"src".to_vec())];
         let paths = [Bytes(b"src".to_vec())];

@@ -16,7 +16,7 @@ use snapback_core::history::Id;
 use snapback_core::history::timeline::{Step, Timeline};
 use snapback_core::project::config::TREE;
 use snapback_core::project::units::human;
-use snapback_core::session::{Damaged, Listing, Project, State, Twin};
+use snapback_core::session::{Damaged, Listing, Project, Release, State, Twin};
 use snapback_core::text::Bytes;
 use snapback_core::tree::Survey;
 use std::fs;
@@ -93,6 +93,10 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         )),
         Err(error) => rows.push(("pending", error.to_string())),
     }
+    match project.releases() {
+        Ok(releases) => rows.extend(releases.iter().map(|release| ("pending", held(release)))),
+        Err(error) => rows.push(("pending", error.to_string())),
+    }
     let runs = listings.iter().filter(|listing| listing.state == State::Running);
     rows.extend(runs.map(|run| ("running", format!("{} {}", run.snapshot.id, words::about(&run.snapshot)))));
     if let Some(run) = listings.first().filter(|listing| listing.state == State::Interrupted) {
@@ -115,6 +119,16 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         }
     }
     rows
+}
+
+/// What a dropped snapshot still holds outside the store.
+fn held(release: &Release) -> String {
+    let Release { snapshot, target, reason, .. } = release;
+    let why = reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    format!(
+        "what `{}` of the dropped snapshot {snapshot} holds is to go with the next `gc`{why}",
+        target.name
+    )
 }
 
 /// Whether the history outlives the project's folder.
@@ -177,7 +191,7 @@ fn targets(project: &Project) -> String {
 
 fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
     let Facts { project, listings, damaged, timeline, bytes, surveys } = facts;
-    let pending = project.pending()?;
+    let (pending, releases) = (project.pending()?, project.releases()?);
     let is_running = |listing: &&Listing| listing.state == State::Running;
     let running: Vec<Id> = listings.iter().filter(is_running).map(|l| l.snapshot.id.clone()).collect();
     let newest = listings.first().map(|newest| Described::new(project, newest.clone(), &context.talk));
@@ -195,6 +209,7 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
         snapshots: listings.len(),
         damaged: damaged.iter().map(Into::into).collect(),
         pending: pending.as_ref().map(Into::into),
+        releases: releases.iter().map(Into::into).collect(),
         undo: timeline.done.last().map(|s| step(s, &s.before)),
         redo: timeline.undone.last().and_then(|s| Some(step(s, s.after.as_ref()?))),
         running: &running,

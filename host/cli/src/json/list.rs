@@ -173,7 +173,8 @@ mod tests {
             settings: [("ignore".to_owned(), "*.log".to_owned())].into(),
         };
         let omitted = vec![(Bytes(b"\xfe".to_vec()), "too odd".to_owned())];
-        let captured = Captured { target, parts: vec![], omitted, bytes: 12, files: 3, left_out: vec![] };
+        let (parts, left_out) = (vec![], vec![]);
+        let captured = Captured { target, parts, omitted, bytes: 12, files: 3, left_out, releases: false };
         let snapshot = Snapshot {
             format: Snapshot::FORMAT,
             id: id("20260102-030405-7f3a"),

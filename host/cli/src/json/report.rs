@@ -199,7 +199,7 @@ mod tests {
 
     fn change(path: &[u8]) -> Difference {
         let (target, path) = ("tree".into(), path.to_vec());
-        Difference { target, kind: ChangeKind::Added, path, what: What::Entry, by: None }
+        Difference { target, kind: ChangeKind::Added, path, what: What::Entry, by: None, detail: None }
     }
 
     #[test]

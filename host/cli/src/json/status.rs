@@ -5,7 +5,7 @@ use super::names::Named;
 use super::survey::SurveyItem;
 use serde::Serialize;
 use snapback_core::history::Id;
-use snapback_core::session::{Damaged, Pending};
+use snapback_core::session::{Damaged, Pending, Release};
 use snapback_core::text::Bytes;
 
 /// What `status` says.
@@ -22,6 +22,8 @@ pub struct Status<'a> {
     pub damaged: Vec<DamagedItem<'a>>,
     /// A step that was cut short.
     pub pending: Option<PendingItem<'a>>,
+    /// What dropped snapshots still hold outside the store.
+    pub releases: Vec<ReleaseItem<'a>>,
     /// What undo would take back.
     pub undo: Option<StatusStep>,
     /// What redo would do again.
@@ -76,6 +78,24 @@ pub struct StatusStep {
     pub to: String,
     /// In words.
     pub what: String,
+}
+
+/// What a dropped snapshot still holds outside the store.
+#[derive(Serialize)]
+pub struct ReleaseItem<'a> {
+    /// The target.
+    pub target: &'a str,
+    /// The snapshot.
+    pub snapshot: &'a Id,
+    /// What kept it from going; none when that was not tried yet.
+    pub reason: Option<&'a str>,
+}
+
+impl<'a> From<&'a Release> for ReleaseItem<'a> {
+    fn from(release: &'a Release) -> Self {
+        let Release { snapshot, target, reason, .. } = release;
+        Self { target: &target.name, snapshot, reason: reason.as_deref() }
+    }
 }
 
 /// A target.

@@ -135,7 +135,14 @@ mod tests {
     use snapback_core::tree::compare::ChangeKind;
 
     fn change(kind: ChangeKind, path: &str, what: What) -> Difference {
-        Difference { target: "tree".into(), kind, path: path.as_bytes().to_vec(), what, by: None }
+        Difference {
+            target: "tree".into(),
+            kind,
+            path: path.as_bytes().to_vec(),
+            what,
+            by: None,
+            detail: None,
+        }
     }
 
     #[test]

@@ -240,6 +240,7 @@ fn snapshot() -> Snapshot {
             files: None,
             paths: vec![Bytes(b"target".to_vec())],
         }],
+        releases: false,
     };
     Snapshot {
         format: Snapshot::FORMAT,

@@ -105,6 +105,9 @@ pub struct Captured {
     /// What captured directories left out, by reason. They have all of it themselves.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
+    /// The parts stand for something outside the store, which goes with them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub releases: bool,
 }
 
 /// What was left out for one reason.

@@ -78,7 +78,8 @@ impl Project {
         }
         lane.publish()?;
         let (omitted, left_out) = (Vec::new(), Vec::new());
-        Ok(Some(Captured { target: job.target.clone(), parts, omitted, bytes: 0, files: 0, left_out }))
+        let target = job.target.clone();
+        Ok(Some(Captured { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false }))
     }
 
     /// Whether the directory that a setting names by `value` is not there.

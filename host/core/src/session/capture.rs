@@ -135,6 +135,10 @@ impl Project {
         let parts = backend
             .snapshot(&call, previous)
             .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
+        let releases = backend.releases();
+        if releases {
+            self.unkept.note(env, target, writer, &backend, &parts);
+        }
         let roots: Vec<Root> = roots(&***writer, &parts).collect::<Result<_>>()?;
         let mut omitted = noted.take_omitted();
         for root in &roots {
@@ -149,7 +153,7 @@ impl Project {
             files = files.saturating_add(database.found.entries().len() as u64);
         }
         let left_out = left_out(&roots);
-        Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out })
+        Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out, releases })
     }
 }
 

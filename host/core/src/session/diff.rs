@@ -3,7 +3,7 @@
 use super::capture::same_content;
 use super::found::{Handed, handed};
 use super::{Project, snapshots};
-use crate::backend::Part;
+use crate::backend::{Call, Explained, Part};
 use crate::database::{Database, state};
 use crate::error::{Error, Kind, Result};
 use crate::history::changes::Changes;
@@ -31,6 +31,8 @@ pub struct Difference {
     pub what: What,
     /// Who made it, where that is known.
     pub by: Option<By>,
+    /// What a backend says of it beyond that.
+    pub detail: Option<Box<str>>,
 }
 
 /// What the path of a difference names.
@@ -75,6 +77,10 @@ impl Difference {
 /// database, with its two entries.
 /// They are not kept in a [`Difference`], of which there may be hundreds of thousands.
 pub type EachDifference<'a> = &'a mut dyn FnMut(Difference, Option<&Change>) -> Result<()>;
+
+/// The finer words of a backend for what differs between two captures of a target; none
+/// when it has none.
+pub type Finer<'a> = &'a dyn Fn(&Captured, &Captured) -> Option<Vec<Explained>>;
 
 /// Who made a change to what a run was started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +129,28 @@ impl Project {
         Apart(store.and_then(|store| Changes::load(&snapshots(store), &start.id)))
     }
 
+    /// The finer words of the target's backend for what leads from `before` to `after`, which
+    /// `writer` and the store have; none when it has none, may not be asked or fails.
+    pub fn explain(
+        &self,
+        writer: Option<&Arc<Writer>>,
+        before: &Captured,
+        after: &Captured,
+    ) -> Option<Vec<Explained>> {
+        let (env, target) = (&self.env, &after.target);
+        if before.target.backend != target.backend {
+            return None;
+        }
+        let call = Call { writer: writer.cloned(), ..Call::new(env, target, self.store()) };
+        let told =
+            env.backends.get(&target.backend).and_then(|b| b.explain(&call, &before.parts, &after.parts));
+        told.unwrap_or_else(|error| {
+            let doing = format!("the backend of `{}` could not tell what differs", target.name);
+            env.report.troubled(&doing, &error);
+            None
+        })
+    }
+
     /// The present state of the targets of `like`, by the settings frozen in it.
     /// Nothing of it is kept. With `content`, what its files hold can be read.
     ///
@@ -143,7 +171,8 @@ impl Project {
 
 /// Calls `found` for each difference that leads from `before` to `after`, target by
 /// target as in `before`, sorted by path in each. Of targets that only one of the two
-/// has, only databases are compared.
+/// has, only databases are compared. What parts hold that only their backend can read is
+/// told in its words, if `finer` has any.
 ///
 /// # Errors
 /// When an object cannot be read, or `found` fails.
@@ -151,11 +180,12 @@ pub fn differences(
     source: &dyn Source,
     before: &[Captured],
     after: &[Captured],
+    finer: Finer<'_>,
     found: EachDifference<'_>,
 ) -> Result<()> {
     for before in before {
         if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
-            in_target(source, before, after, &Plans::default(), found)?;
+            in_target(source, before, after, &Plans::default(), finer, found)?;
         } else {
             of_one(source, before, after, false, found)?;
         }
@@ -197,12 +227,27 @@ pub(super) fn in_target(
     before: &Captured,
     after: &Captured,
     plans: &Plans,
+    finer: Finer<'_>,
     found: EachDifference<'_>,
 ) -> Result<()> {
     let target: Arc<str> = before.target.name.as_str().into();
+    let mut told = None;
+    let mut whole = |parts: (Option<&Part>, Option<&Part>), found: EachDifference<'_>| {
+        let is_opaque =
+            |part: Option<&Part>| part.is_none_or(|part| part.content.kind() == ObjectKind::Opaque);
+        if !is_opaque(parts.0) || !is_opaque(parts.1) {
+            return self::whole(source, &target, parts, found);
+        }
+        // All at once, when the first is met.
+        let told: &mut bool = match &mut told {
+            Some(told) => told,
+            none => none.insert(explained(&target, finer(before, after), found)?),
+        };
+        if *told { Ok(()) } else { self::whole(source, &target, parts, found) }
+    };
     for part in &before.parts {
         let Some(other) = after.parts.iter().find(|other| other.name == part.name) else {
-            whole(source, &target, (Some(part), None), found)?;
+            whole((Some(part), None), found)?;
             continue;
         };
         if same_content(source, &part.content, &other.content, false)? {
@@ -212,7 +257,7 @@ pub(super) fn in_target(
             let mut tell = |change: &Change| {
                 let (target, path) = (target.clone(), change.path.clone());
                 let (kind, what) = (change.kind(), What::of(change));
-                found(Difference { target, kind, path, what, by: None }, Some(change))
+                found(Difference { target, kind, path, what, by: None, detail: None }, Some(change))
             };
             if let Some(told) = plans.changes(&other.content, &part.content, &mut tell) {
                 told?;
@@ -224,15 +269,25 @@ pub(super) fn in_target(
                 tell(&change?)?;
             }
         } else {
-            whole(source, &target, (Some(part), Some(other)), found)?;
+            whole((Some(part), Some(other)), found)?;
         }
     }
     for part in &after.parts {
         if !before.parts.iter().any(|other| other.name == part.name) {
-            whole(source, &target, (None, Some(part)), found)?;
+            whole((None, Some(part)), found)?;
         }
     }
     Ok(())
+}
+
+/// Tells what a backend says; whether it says anything.
+fn explained(target: &Arc<str>, said: Option<Vec<Explained>>, found: EachDifference<'_>) -> Result<bool> {
+    let Some(said) = said else { return Ok(false) };
+    for Explained { kind, subject: path, detail } in said {
+        let (target, detail) = (target.clone(), detail.map(String::into_boxed_str));
+        found(Difference { target, kind, path, what: What::Part, by: None, detail }, None)?;
+    }
+    Ok(true)
 }
 
 /// The difference between two parts that are not compared inside; a database is told by
@@ -259,7 +314,8 @@ fn whole(
         return of_database(target, old, new, found);
     }
     let path = before.or(after).map_or(Vec::new(), |part| part.name.as_bytes().to_vec());
-    found(Difference { target: target.clone(), kind, path, what: What::Part, by: None }, None)
+    let target = target.clone();
+    found(Difference { target, kind, path, what: What::Part, by: None, detail: None }, None)
 }
 
 /// The difference between two databases, of which one may not be there.
@@ -277,5 +333,6 @@ fn of_database(
     let path = new.as_ref().or(old.as_ref()).map_or(Vec::new(), |database| database.path.clone());
     let file = |database: Option<Database>| database.and_then(|database| database.file().cloned());
     let change = Change::of_file(path.clone(), file(old), file(new));
-    found(Difference { target: target.clone(), kind, path, what: What::Database, by: None }, Some(&change))
+    let target = target.clone();
+    found(Difference { target, kind, path, what: What::Database, by: None, detail: None }, Some(&change))
 }

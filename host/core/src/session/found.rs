@@ -155,7 +155,8 @@ impl Project {
             }
         };
         let (omitted, left_out) = (Vec::new(), Vec::new());
-        Ok(Captured { target: like.target.clone(), parts, omitted, bytes: 0, files: 0, left_out })
+        let target = like.target.clone();
+        Ok(Captured { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false })
     }
 }
 

@@ -23,6 +23,7 @@ mod noted;
 mod plan;
 mod preflight;
 mod recover;
+mod release;
 mod retain;
 mod standing;
 mod survey;
@@ -34,7 +35,7 @@ mod twin;
 mod verify;
 
 pub use beyond::{Beyond, Uncovered};
-pub use diff::{Apart, By, Difference, EachDifference, Present, What, differences};
+pub use diff::{Apart, By, Difference, EachDifference, Finer, Present, What, differences};
 pub use execute::{NotRestored, Outcome};
 pub use histories::{Collected, Histories, History, Whereabouts};
 pub use list::{Damaged, Listing, State};
@@ -43,6 +44,7 @@ pub use lock::Session;
 pub use mend::Mended;
 pub use plan::{Action, Ask, Plan, Saved};
 pub use recover::{Finished, Pending, Recovery};
+pub use release::Release;
 pub use retain::{Bounds, Freed};
 pub use standing::Foreign;
 pub use take::{Ended, Request, Running, Selection, Taken};
@@ -112,6 +114,8 @@ pub struct Project {
     store: Option<Arc<Store>>,
     /// Why the store is not this user's own: it is only read then.
     foreign: Option<Foreign>,
+    /// What was captured and may be kept by no snapshot.
+    unkept: release::Unkept,
 }
 
 impl Project {
@@ -148,7 +152,7 @@ impl Project {
         };
         // One that was never finished holds nothing of anybody's.
         let foreign = foreign.filter(|_| store.is_some());
-        Ok(Self { env, config: OnceLock::new(), store, foreign })
+        Ok(Self { env, config: OnceLock::new(), store, foreign, unkept: release::Unkept::default() })
     }
 
     /// Takes the store's lock for writing, makes the store if there is none, and

@@ -5,7 +5,7 @@
 
 use super::beyond::Beyond;
 use super::capture::{holds_its_own, holds_with_git, roots};
-use super::diff::{By, Difference, in_target};
+use super::diff::{By, Difference, Finer, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
 use super::{NotRestored, Session};
@@ -189,11 +189,12 @@ impl Session {
         let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
         // Of what is narrowed, the plans know less than the paths are about.
+        let finer: Finer<'_> = &|before, after| self.explain(Some(&writer), before, after);
         let (whole, none) = (paths.is_empty() && trees.is_empty(), Plans::default());
         for (now, stored) in current.iter().zip(&stored) {
             self.preflight(stored, now, &trees, &writer, &mut preflight)?;
             let known = if whole { &preflight.plans } else { &none };
-            in_target(&*writer, now, stored, known, &mut |mut difference, change| {
+            in_target(&*writer, now, stored, known, finer, &mut |mut difference, change| {
                 if is_within(&difference.path, paths) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);

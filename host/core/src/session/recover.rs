@@ -5,7 +5,7 @@
 //! targets that cannot be reached can be abandoned; nothing stored is lost by it.
 
 use super::again::Going;
-use super::diff::{Difference, differences};
+use super::diff::{Difference, Finer, differences};
 use super::execute::Ready;
 use super::plan::{Ask, is_within};
 use super::{NotRestored, Project, Session};
@@ -70,7 +70,8 @@ impl Project {
         let to = self.load(&step.to)?;
         let present = self.present(&to, false)?;
         let mut rest = Vec::new();
-        differences(&*present.source, &present.targets, &to.targets, &mut |difference, _| {
+        let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
+        differences(&*present.source, &present.targets, &to.targets, finer, &mut |difference, _| {
             if step.targets.iter().any(|name| **name == *difference.target)
                 && is_within(&difference.path, &step.only)
             {

@@ -100,6 +100,7 @@ impl Session {
             return Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems });
         }
         let dropped = self.drop_all(dropped)?;
+        self.release(|id| !dropped.contains(id))?;
         let freed = self.collect(Sweep::Worthwhile)?;
         Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
     }
@@ -182,6 +183,7 @@ impl Session {
             return Ok(ids);
         }
         let disk = &self.env().disk;
+        self.note_releases(&ids)?;
         let names: Vec<Vec<u8>> = ids.iter().map(|id| id.as_str().as_bytes().to_vec()).collect();
         // The twin first: a store that lacked what its twin has would be taken for one that
         // something else removed it from, and the twin, which is behind, be read instead.
@@ -193,6 +195,7 @@ impl Session {
         hide(disk, &self.snapshots, &names)?;
         self.mirror_removal()?;
         self.sweep()?;
+        self.release(|id| ids.contains(id))?;
         // Steps without their snapshots are passed over anyway: nothing that frees space
         // may fail because there is none.
         let left: HashSet<Id> = snapshot::ids(self.snapshots.path())?.into_iter().collect();
@@ -240,7 +243,7 @@ impl Session {
 
     /// What would be removed if the snapshots `without` were not there.
     fn sweep_plan(&self, sweep: Sweep, without: &[Id]) -> Result<gc::Plan> {
-        let mut live: Vec<Key> = Vec::new();
+        let mut live: Vec<Key> = self.held_for_release()?.collect();
         for id in snapshot::ids(self.snapshots.path())?.iter().filter(|id| !without.contains(id)) {
             // A snapshot whose record is damaged may be mended by hand: while it is
             // there, nothing that it may need is removed.

@@ -2,7 +2,7 @@
 
 use super::beyond::Beyond;
 use super::capture::{Job, holds_with_git};
-use super::diff::{Difference, differences};
+use super::diff::{Difference, Finer, differences};
 use super::{Project, Session};
 use crate::backend::{Huge, Target};
 use crate::disk::Handle;
@@ -232,7 +232,8 @@ impl Session {
         let start = self.load(id)?;
         let present = self.present(&start, false)?;
         let (mut changes, mut found) = (Changes::default(), Vec::new());
-        differences(&*present.source, &start.targets, &present.targets, &mut |difference, change| {
+        let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
+        differences(&*present.source, &start.targets, &present.targets, finer, &mut |difference, change| {
             let after = change.and_then(|change| change.after.as_ref());
             let after = difference.known(&*present.source, after)?;
             changes.add(&difference.target, &difference.path, after.as_deref());

@@ -20,11 +20,11 @@ use crate::grant::{self, Grants, Limits};
 use crate::manifest::Manifest;
 use crate::reach::{Reach, Surroundings};
 use crate::trust::{Asker, Question, Trust};
-use snapback_core::backend::{Backend, Call, Part, Target};
+use snapback_core::backend::{Backend, Call, Explained, Part, Target};
 use snapback_core::error::{Error, Kind, Result};
 use std::path::Path;
 use wasmtime::Store;
-use wasmtime::component::{Component, Linker};
+use wasmtime::component::{Component, Instance, Linker};
 
 /// A backend that is a component, linked with what it may reach.
 pub struct ComponentBackend {
@@ -35,6 +35,7 @@ pub struct ComponentBackend {
     linked: v0_1::BackendHostPre<State>,
     /// Whether it imports WASI or runs programs: timers, sockets and pipes are waited for.
     wasi: bool,
+    optional: v0_1::Optional,
 }
 
 /// Who a component is to the user, and what it is judged by before each call.
@@ -83,7 +84,8 @@ impl ComponentBackend {
         v0_1::link(&mut linker, interfaces, wasi).map_err(strange)?;
         let linked =
             linker.instantiate_pre(component).and_then(v0_1::BackendHostPre::new).map_err(strange)?;
-        Ok(Self { engine: engine.clone(), linked, wasi, manifest, limits, standing })
+        let optional = v0_1::Optional::of(&exports(engine, component));
+        Ok(Self { engine: engine.clone(), linked, wasi, optional, manifest, limits, standing })
     }
 
     /// What the backend says about itself.
@@ -133,11 +135,11 @@ impl ComponentBackend {
     fn run<R>(
         &self,
         call: &Call,
-        work: impl AsyncFnOnce(&mut Store<State>, v0_1::BackendHost) -> wasmtime::Result<Result<R>>,
+        work: impl AsyncFnOnce(&mut Store<State>, Instance) -> wasmtime::Result<Result<R>>,
     ) -> Result<R> {
         call.cancel.check()?;
         let done = run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
-            let instance = self.linked.instantiate_async(&mut *store).await?;
+            let instance = self.linked.instance_pre().instantiate_async(&mut *store).await?;
             store.data_mut().started = true;
             work(store, instance).await
         });
@@ -153,6 +155,24 @@ impl Backend for ComponentBackend {
 
     fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()> {
         self.run(call, async |store, instance| v0_1::restore(store, &instance, parts, current).await)
+    }
+
+    fn explain(&self, call: &Call, before: &[Part], after: &[Part]) -> Result<Option<Vec<Explained>>> {
+        if !self.optional.explains {
+            return Ok(None);
+        }
+        self.run(call, async |store, instance| v0_1::explain(store, &instance, before, after).await).map(Some)
+    }
+
+    fn releases(&self) -> bool {
+        self.optional.releases
+    }
+
+    fn discard(&self, call: &Call, parts: &[Part]) -> Result<()> {
+        if !self.optional.releases {
+            return Ok(());
+        }
+        self.run(call, async |store, instance| v0_1::discard(store, &instance, parts).await)
     }
 }
 

@@ -207,7 +207,7 @@ fn a_tree_may_be_as_deep_as_it_likes() {
     let (shallow, abyss) = (project.load(&shallow).unwrap(), project.load(&abyss).unwrap());
     let mut found = 0;
     let store = project.need_store().unwrap();
-    differences(&**store, &shallow.targets, &abyss.targets, &mut |_, _| {
+    differences(&**store, &shallow.targets, &abyss.targets, &|_, _| None, &mut |_, _| {
         found += 1;
         Ok(())
     })

@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod optional;
 mod process;
 mod report;
 mod sqlite;
@@ -10,6 +11,7 @@ mod tree;
 mod types;
 
 pub use file::{File, Replacement};
+pub use optional::{Optional, discard, explain};
 pub use process::Child;
 pub use sqlite::Database;
 pub use store::{Draft, Object};
@@ -17,14 +19,15 @@ pub use tree::Directory;
 pub use types::Target;
 
 use crate::component::State;
-use bindings::exports::snapback::plugin::backend;
+use bindings::snapback::plugin::store::Part as Lent;
 use snapback_core::backend::Part;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
 use wasmtime::Store;
 use wasmtime::component::{HasSelf, Instance, Linker, Resource};
 
-pub use bindings::{BackendHost, BackendHostPre};
+use bindings::BackendHost;
+pub use bindings::BackendHostPre;
 
 /// The interface that makes a component a backend.
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
@@ -152,9 +155,10 @@ pub async fn manifest(store: &mut Store<State>, instance: &Instance) -> wasmtime
 /// Calls `snapshot`.
 pub async fn snapshot(
     store: &mut Store<State>,
-    instance: &BackendHost,
+    instance: &Instance,
     previous: &[Part],
 ) -> wasmtime::Result<Result<Vec<Part>>> {
+    let instance = BackendHost::new(&mut *store, instance)?;
     let target = lend_target(store)?;
     let previous = lend(store, previous)?;
     let parts = instance.snapback_plugin_backend().call_snapshot(&mut *store, target, &previous).await?;
@@ -171,10 +175,11 @@ pub async fn snapshot(
 /// Calls `restore`.
 pub async fn restore(
     store: &mut Store<State>,
-    instance: &BackendHost,
+    instance: &Instance,
     parts: &[Part],
     current: &[Part],
 ) -> wasmtime::Result<Result<()>> {
+    let instance = BackendHost::new(&mut *store, instance)?;
     let target = lend_target(store)?;
     let (parts, current) = (lend(store, parts)?, lend(store, current)?);
     let done = instance.snapback_plugin_backend().call_restore(&mut *store, target, &parts, &current).await?;
@@ -222,10 +227,9 @@ fn lend_target(store: &mut Store<State>) -> wasmtime::Result<Resource<Target>> {
     Ok(store.data_mut().table.push(Target)?)
 }
 
-fn lend(store: &mut Store<State>, parts: &[Part]) -> wasmtime::Result<Vec<backend::Part>> {
+fn lend(store: &mut Store<State>, parts: &[Part]) -> wasmtime::Result<Vec<Lent>> {
     let table = &mut store.data_mut().table;
-    let mut lend = |part: &Part| {
-        Ok(backend::Part { name: part.name.clone(), content: table.push(Object::new(part.content))? })
-    };
+    let mut lend =
+        |part: &Part| Ok(Lent { name: part.name.clone(), content: table.push(Object::new(part.content))? });
     parts.iter().map(&mut lend).collect()
 }

@@ -1,0 +1,186 @@
+//! What captures hold outside the store (a template database on a server) and goes with
+//! them, by the backend that made it.
+//!
+//! Before a snapshot's record goes, what it holds outside is written down; it stays written
+//! down, and its objects stay, until it is gone: what fails is tried again by the next `gc`,
+//! shown by `status`, and keeps nothing else from going. A capture that no snapshot has in
+//! the end, since it was only looked at or failed half-way, lets go when the command ends.
+//!
+//! Invariant: nothing is let go of that a snapshot still has, under whatever name.
+
+use super::{Environment, Project, Session, snapshots};
+use crate::backend::{Backend, Call, Cancel, Part, Target};
+use crate::disk::Dir;
+use crate::error::{Kind, Result};
+use crate::history::snapshot::{self, Captured, Snapshot};
+use crate::history::{Id, sealed};
+use crate::object::Key;
+use crate::store::{Store, Writer};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is to be let go of.
+const RELEASES: &[u8] = b"releases";
+/// Bytes that such a list has at most: it is made of records.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What a snapshot that is dropped held outside the store and could not be let go of yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Release {
+    /// The snapshot.
+    pub snapshot: Id,
+    /// The target, with its settings frozen.
+    pub target: Target,
+    /// What stands for it.
+    pub parts: Vec<Part>,
+    /// What kept it from going the last time.
+    pub reason: Option<String>,
+}
+
+impl Project {
+    /// What dropped snapshots still hold outside the store.
+    ///
+    /// # Errors
+    /// When the list cannot be read.
+    pub fn releases(&self) -> Result<Vec<Release>> {
+        self.store().map_or_else(|| Ok(Vec::new()), |store| read(store.dir()))
+    }
+}
+
+impl Session {
+    /// Writes down what the snapshots `ids`, which are about to go, hold outside the store.
+    pub(super) fn note_releases(&self, ids: &[Id]) -> Result<()> {
+        let mut all = self.releases()?;
+        for record in ids.iter().filter_map(|id| self.load(id).ok()) {
+            for Captured { target, parts, .. } in record.targets.into_iter().filter(|c| c.releases) {
+                all.push(Release { snapshot: record.id.clone(), target, parts, reason: None });
+            }
+        }
+        self.write_releases(&all)
+    }
+
+    /// Lets go of what was written down for snapshots that are `meant`, as far as possible.
+    pub(super) fn release(&self, meant: impl Fn(&Id) -> bool) -> Result<()> {
+        let all = self.releases()?;
+        if !all.iter().any(|release| meant(&release.snapshot)) {
+            return Ok(());
+        }
+        let (there, kept) = (self.ids()?, kept(self.opened())?);
+        let mut left = Vec::new();
+        for mut release in all {
+            // It did not go after all.
+            if there.contains(&release.snapshot) {
+                continue;
+            }
+            if meant(&release.snapshot) {
+                let Err(error) = self.let_go(&release, &kept) else { continue };
+                let doing =
+                    format!("what `{}` of a dropped snapshot holds is not gone yet", release.target.name);
+                self.env().report.troubled(&doing, &error);
+                release.reason = Some(error.to_string());
+            }
+            left.push(release);
+        }
+        self.write_releases(&left)
+    }
+
+    fn let_go(&self, release: &Release, kept: &HashSet<Key>) -> Result<()> {
+        let parts = without(&release.parts, kept);
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let env = self.env();
+        let backend = env.backends.get(&release.target.backend)?;
+        backend.discard(&Call::new(env, &release.target, Some(self.opened())), &parts)
+    }
+
+    /// The objects that are needed to let go of what is written down.
+    pub(super) fn held_for_release(&self) -> Result<impl Iterator<Item = Key>> {
+        Ok(self.releases()?.into_iter().flat_map(|release| release.parts).map(|part| part.content))
+    }
+
+    fn write_releases(&self, all: &[Release]) -> Result<()> {
+        let disk = &self.env().disk;
+        match (all.is_empty(), self.dir.stat(RELEASES)?.is_some()) {
+            (true, false) => Ok(()),
+            (true, true) => disk.unlink(&self.dir, RELEASES),
+            // Nothing that frees space may fail because there is none.
+            (false, _) => match disk.write_synced(&self.dir, RELEASES, &sealed::seal(&all), 0o600) {
+                Err(error) if error.kind() == Kind::NoSpace => Ok(()),
+                done => done,
+            },
+        }
+    }
+}
+
+fn read(dir: &Dir) -> Result<Vec<Release>> {
+    match dir.read(RELEASES, MOST_BYTES) {
+        Err(error) if error.kind() == Kind::NotFound => Ok(Vec::new()),
+        bytes => sealed::open(&bytes?, "the list of what is to be let go of"),
+    }
+}
+
+/// All that the snapshots of `store` have. One that cannot be read may have anything.
+fn kept(store: &Store) -> Result<HashSet<Key>> {
+    let path = snapshots(store);
+    let mut kept = HashSet::new();
+    for id in snapshot::ids(&path)? {
+        let parts = Snapshot::load(&path, &id)?.targets.into_iter().flat_map(|captured| captured.parts);
+        kept.extend(parts.map(|part| part.content));
+    }
+    Ok(kept)
+}
+
+fn without(parts: &[Part], kept: &HashSet<Key>) -> Vec<Part> {
+    parts.iter().filter(|part| !kept.contains(&part.content)).cloned().collect()
+}
+
+/// The captures of one command that hold something outside the store: what no snapshot has
+/// when this is dropped is let go of.
+#[derive(Default)]
+pub(super) struct Unkept(Mutex<Vec<Capture>>);
+
+struct Capture {
+    backend: Arc<dyn Backend>,
+    call: Call,
+    parts: Vec<Part>,
+}
+
+impl Unkept {
+    /// One more of them.
+    pub fn note(
+        &self,
+        env: &Environment,
+        target: &Target,
+        writer: &Arc<Writer>,
+        backend: &Arc<dyn Backend>,
+        parts: &[Part],
+    ) {
+        let call = Call { writer: Some(writer.clone()), ..Call::new(env, target, Some(writer.store())) };
+        // It must go also when the user asked to stop.
+        let call = Call { cancel: Cancel::default(), ..call };
+        let capture = Capture { backend: backend.clone(), call, parts: parts.to_vec() };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(capture);
+    }
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // The same parts may have been captured again.
+        let mut gone = HashSet::new();
+        for Capture { backend, call, parts } in all {
+            let done = call.store().and_then(|store| kept(store)).and_then(|kept| {
+                gone.extend(kept);
+                let parts = without(&parts, &gone);
+                gone.extend(parts.iter().map(|part| part.content));
+                if parts.is_empty() { Ok(()) } else { backend.discard(&call, &parts) }
+            });
+            if let Err(error) = done {
+                let doing = format!("what `{}` made for a look is not gone", call.target.name);
+                call.report.troubled(&doing, &error);
+            }
+        }
+    }
+}
