@@ -7,6 +7,7 @@
 
 use crate::exit::Code;
 use crate::signals::Signals;
+use crate::umask;
 use rustix::fs::Access;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use rustix::process::{getpid, kill_process, waitid, waitpid};
@@ -95,12 +96,15 @@ impl<'a> Wrapped<'a> {
     /// When it cannot be started, with the shell's exit code.
     pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<Code, Unstartable> {
         let name = &self.words[0];
-        let started = match self.command(name).env(RUN_ID, id.as_str()).env(ROOT, root).spawn() {
+        let spawn = |command: &mut Command| {
+            umask::as_given(|| command.env(RUN_ID, id.as_str()).env(ROOT, root).spawn())
+        };
+        let started = match spawn(&mut self.command(name)) {
             // No program and no `#!` line: the shell takes it for its own, and so does this.
             Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
                 let mut shell = Command::new("/bin/sh");
                 shell.arg(&self.file).args(&self.words[1..]);
-                self.placed(&mut shell).env(RUN_ID, id.as_str()).env(ROOT, root).spawn()
+                spawn(self.placed(&mut shell))
             }
             other => other,
         };

@@ -3,7 +3,7 @@
 //!
 //! Rooms: `args` (what is typed), `commands` (what is done), `places` (the environment),
 //! `render` and `json` (what is shown), `talk` and `output` (where it is shown),
-//! `terminal`, `child`, `signals` and `interval` (the wrapped command), `exit` (the codes).
+//! `terminal`, `child`, `umask`, `signals` and `interval` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
@@ -23,6 +23,7 @@ mod render;
 mod signals;
 mod talk;
 mod terminal;
+mod umask;
 mod usage;
 
 use args::{Cli, Command};
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     faults::in_words();
+    umask::spare_owner();
     let code = match Cli::try_parse() {
         Ok(cli) => run(cli),
         Err(error) => usage::tell(&error),
