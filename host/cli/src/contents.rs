@@ -165,6 +165,7 @@ mod tests {
             times: Key::of(ObjectKind::Times, b""),
             left_out: vec![],
             ignored: vec![],
+            ignored_stamps: vec![],
             files: 0,
             bytes: 0,
             git: None,

@@ -165,6 +165,7 @@ impl Context {
                 programs: places.path.clone(),
                 scratch: std::env::temp_dir(),
                 own: Arc::new(own),
+                git: Arc::new(places.git.clone()),
             },
         }
     }

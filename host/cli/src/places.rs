@@ -6,6 +6,7 @@
 //! works all the same and keeps nothing outside the project.
 
 use snapback_core::text::Bytes;
+use snapback_core::tree::git::GitUser;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -34,6 +35,8 @@ pub struct Places {
     pub trusted: Vec<String>,
     /// The run inside which this command is called.
     pub run_id: Option<String>,
+    /// Where git has its settings.
+    pub git: GitUser,
     /// The user wants no colour.
     pub no_color: bool,
     /// The user whose files these are.
@@ -73,6 +76,7 @@ impl Places {
                 .map(|list| list.split([',', ' ']).filter(|d| !d.is_empty()).map(str::to_owned).collect())
                 .unwrap_or_default(),
             run_id: env::var("SNAPBACK_RUN_ID").ok().filter(|id| !id.is_empty()),
+            git: git(home.clone()),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             here: here(),
             // As a root is: links are resolved, or the one would not be known by the other.
@@ -123,6 +127,24 @@ fn here() -> PathBuf {
             named.map_or_else(|| PathBuf::from("/"), |dir| resolve(Path::new("/"), &dir))
         }
     }
+}
+
+/// Where git has its settings, by the variables that it reads itself.
+fn git(home: Option<PathBuf>) -> GitUser {
+    let file = |variable: &str| env::var_os(variable).map(PathBuf::from);
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+    let mut settings = Vec::new();
+    if !env::var("GIT_CONFIG_NOSYSTEM").is_ok_and(|value| matches!(&*value, "1" | "true" | "yes" | "on")) {
+        settings.push(file("GIT_CONFIG_SYSTEM").unwrap_or_else(|| PathBuf::from("/etc/gitconfig")));
+    }
+    match file("GIT_CONFIG_GLOBAL") {
+        Some(global) => settings.push(global),
+        None => {
+            settings.extend(config.iter().map(|dir| dir.join("git/config")));
+            settings.extend(home.iter().map(|home| home.join(".gitconfig")));
+        }
+    }
+    GitUser { settings, home, excludes: config.map(|dir| dir.join("git/ignore")) }
 }
 
 /// The home directory that the list of users has for `uid`.

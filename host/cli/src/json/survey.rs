@@ -23,6 +23,8 @@ pub struct SurveyItem {
     /// What git ignores and is covered all the same.
     precious: Vec<Item>,
     precious_count: usize,
+    /// Databases that would be targets of their own, by their paths.
+    databases: Vec<Found>,
     git: Option<Repository>,
 }
 
@@ -32,6 +34,9 @@ struct Item {
     reason: Option<&'static str>,
     files: Option<u64>,
 }
+
+/// The path of a database.
+struct Found(Bytes);
 
 /// A repository of which only a record would be in the snapshot.
 #[derive(Serialize)]
@@ -52,6 +57,12 @@ impl Serialize for Item {
             files: Option<u64>,
         }
         Form { path: path(&self.path), reason: self.reason, files: self.files }.serialize(s)
+    }
+}
+
+impl Serialize for Found {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        path(&self.0).serialize(s)
     }
 }
 
@@ -84,6 +95,7 @@ impl From<&(String, Survey)> for SurveyItem {
             excluded_count,
             precious: precious.collect(),
             precious_count: survey.precious.len(),
+            databases: survey.databases.iter().map(|path| Found(Bytes(path.clone()))).collect(),
             git: (survey.git.as_ref())
                 .map(|git| Repository { place: Place::of(&git.position), whole: git.whole }),
         }

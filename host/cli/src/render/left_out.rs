@@ -109,6 +109,7 @@ mod tests {
             times: Key::of(ObjectKind::Times, b""),
             left_out: left_out.iter().map(item).collect(),
             ignored: ignored.iter().map(|(pattern, files)| ((*pattern).into(), *files)).collect(),
+            ignored_stamps: vec![],
             files: 1,
             bytes: 1,
             git: None,

@@ -17,6 +17,11 @@ pub fn rows(survey: &Survey, asks: bool) -> Vec<(&'static str, String)> {
         covers.push_str("; a first snapshot of that asks before it is taken (`--allow-huge` insists)");
     }
     let mut rows = vec![("covers", covers)];
+    if !survey.databases.is_empty() {
+        let named: Vec<String> =
+            many(survey.databases.iter().map(|path| show_bytes(path)).collect()).collect();
+        rows.push(("databases", format!("{} (found: each is a target of its own)", named.join(", "))));
+    }
     rows.extend(many(left_out::surveyed(survey)).map(|line| ("left out", line)));
     if !survey.precious.is_empty() {
         let named: Vec<String> = many(survey.precious.iter().map(precious).collect()).collect();
@@ -68,6 +73,7 @@ mod tests {
             ],
             ignored: vec![("*.log".into(), 3)],
             precious: vec![precious(".env", false, 1), precious("uploads", true, 12)],
+            databases: vec![b"app.db".to_vec(), b"d/\xff".to_vec()],
             git: None,
         };
         let text = |survey: &Survey, asks| {
@@ -75,6 +81,7 @@ mod tests {
         };
         let want = [
             "covers: 1,200 files, 2.0 kB",
+            "databases: app.db, \"d/\\xff\" (found: each is a target of its own)",
             "left out: .git  git, 7 files",
             "left out: node_modules  regenerable, 60,000 files",
             "left out: 3 files  ignored by `*.log`",
@@ -85,6 +92,6 @@ mod tests {
         survey.complete = false;
         let rows = text(&survey, true);
         assert!(rows[0].starts_with("covers: more than 1,200 files") && rows[0].contains("--allow-huge"));
-        assert!(rows[4].ends_with("f19, 10 more"), "{}", rows[4]);
+        assert!(rows[5].ends_with("f19, 10 more"), "{}", rows[5]);
     }
 }

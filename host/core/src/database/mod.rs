@@ -13,12 +13,14 @@ mod files;
 pub mod header;
 mod put;
 mod seen;
+mod setting;
 mod state;
 
 pub use files::{SIDES, capture_file, file_entry, side};
 pub use header::Header;
 pub use put::{Stage, fill_file, settle};
 pub use seen::Seen;
+pub use setting::{of_setting, to_setting};
 pub use state::{state, state_like};
 
 use crate::error::{Error, Kind, Result};
@@ -26,6 +28,10 @@ use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
 use crate::store::Source;
 use crate::tree::node::{Entry, Node, is_name, put_entry, take_entry};
+
+/// Bytes of the longest path that SQLite opens: 512 of its own, less what it adds to that
+/// of a database for a file beside it.
+pub const LONGEST: usize = 504;
 
 /// The first byte of the stored form.
 const VERSION: u8 = 1;

@@ -6,7 +6,7 @@ use super::{Dir, Disk, Op, OpKind, failed};
 use crate::error::Result;
 use crate::tree::node::Time;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +72,17 @@ impl Disk {
 
     /// Sets when what is held was last modified; the time of the last access is left.
     pub fn set_times_held(&self, on: &Held, mtime: Time) -> Result<()> {
-        let times = super::attributes::timestamps(mtime);
+        self.set_timestamps_held(on, super::attributes::timestamps(mtime))
+    }
+
+    /// Makes what is held modified at the present time.
+    pub fn touch_held(&self, on: &Held) -> Result<()> {
+        let present = |_| rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let [last_access, last_modification] = [0, 1].map(present);
+        self.set_timestamps_held(on, Timestamps { last_access, last_modification })
+    }
+
+    fn set_timestamps_held(&self, on: &Held, times: Timestamps) -> Result<()> {
         self.run(&on.op(OpKind::SetTimes), || {
             match rustix::fs::utimensat(&on.fd, "", &times, AtFlags::EMPTY_PATH) {
                 // Before Linux 5.8.

@@ -89,6 +89,7 @@ fn root() -> Root {
         times: key(ObjectKind::Times),
         left_out,
         ignored: vec![("*.log".into(), 300)],
+        ignored_stamps: vec![Stamp { ino: 300, ctime: Some(Time { sec: 1 << 33, nsec: 7 }) }],
         files: 1000,
         bytes: 1 << 40,
         git: Some(GitRecord { tree: key(ObjectKind::Tree), whole: true }),

@@ -72,8 +72,9 @@ impl Project {
         let times = lane.put(ObjectKind::Times, &encode_times(&[]))?;
         for (part, root) in parts.iter_mut().zip(roots) {
             let top = Entry { node: Node::Dir(tree), ..root.top };
-            let (left_out, ignored) = (Vec::new(), Vec::new());
-            let root = Root { top, times, left_out, ignored, files: 0, bytes: 0, git: None, ..root };
+            let (left_out, ignored, ignored_stamps) = (Vec::new(), Vec::new(), Vec::new());
+            let root =
+                Root { top, times, left_out, ignored, ignored_stamps, files: 0, bytes: 0, git: None, ..root };
             part.content = lane.put(ObjectKind::Root, &root.encode())?;
         }
         lane.publish()?;
@@ -162,8 +163,8 @@ pub(super) fn is_of(target: &Target, root: &Root) -> bool {
 
 /// The names that lead from `root` to what a setting names by `value`, when it lies
 /// beneath it.
-pub(super) fn names<'v>(root: &Path, value: &'v str) -> Option<Vec<&'v [u8]>> {
-    let path = Path::new(value);
+pub(super) fn names<'v>(root: &Path, value: &'v (impl AsRef<[u8]> + ?Sized)) -> Option<Vec<&'v [u8]>> {
+    let path = Path::new(OsStr::from_bytes(value.as_ref()));
     let relative = path.strip_prefix(root).unwrap_or(path);
     let mut names = Vec::new();
     for component in relative.components() {

@@ -99,16 +99,11 @@ impl Project {
             elsewhere.push(claim);
         }
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        self.capture(
-            jobs,
-            elsewhere,
-            writer,
-            &selection,
-            &mut |target| match wanted(database_path(&target)) {
-                true => self.found_for(like, &**writer, target),
-                false => Ok(None),
-            },
-        )
+        self.capture(jobs, elsewhere, writer, &selection, &mut |target| match wanted(&database_path(&target))
+        {
+            true => self.found_for(like, &**writer, target),
+            false => Ok(None),
+        })
     }
 
     fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {

@@ -7,6 +7,7 @@
 use super::Project;
 use super::absent::names;
 use crate::backend::{Elsewhere, Target};
+use crate::database::of_setting;
 use crate::error::{Error, Kind, Result};
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::text::Bytes;
@@ -109,7 +110,8 @@ impl Project {
 
 /// A setting that names a file, as a path inside the project.
 fn inside(value: &str, root: &Path) -> Option<Vec<u8>> {
-    names(root, value).filter(|names| !names.is_empty()).map(|names| names.join(&b'/'))
+    let path = of_setting(value);
+    names(root, &path).filter(|names| !names.is_empty()).map(|names| names.join(&b'/'))
 }
 
 #[cfg(test)]
@@ -126,8 +128,13 @@ mod tests {
             ("/q/app.db", None),
             ("../app.db", None),
             (".", None),
+            ("\"./a\\nb/\\xff\"", Some("a\nb/?")),
         ] {
-            assert_eq!(inside(value, root), path.map(|path| path.as_bytes().to_vec()), "{value}");
+            assert_eq!(
+                inside(value, root),
+                path.map(|path| path.bytes().map(|b| if b == b'?' { 0xff } else { b }).collect()),
+                "{value}"
+            );
         }
     }
 }

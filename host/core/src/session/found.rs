@@ -9,7 +9,7 @@ use super::Project;
 use super::absent::names;
 use super::capture::{Job, roots};
 use crate::backend::{Elsewhere, Part, Target};
-use crate::database::{Database, Found, Header, SIDES, header, side, state};
+use crate::database::{Database, Found, Header, SIDES, header, of_setting, side, state, to_setting};
 use crate::disk::Dir;
 use crate::error::{Error, Result};
 use crate::history::snapshot::{Captured, Snapshot};
@@ -19,6 +19,7 @@ use crate::store::{Source, Writer};
 use crate::tree::node::{Entry, Node};
 use crate::tree::root::Why;
 use crate::tree::view::View;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -65,17 +66,18 @@ impl Project {
             SIDES.iter().filter_map(|suffix| path.strip_suffix(*suffix)).any(|of| paths.contains(of))
         };
         let alone = paths.iter().filter(|path| !is_beside(path));
-        Ok(alone.filter_map(|path| std::str::from_utf8(path).ok()).map(|path| made(path, others)).collect())
+        Ok(alone.map(|path| made(path, others)).collect())
     }
 
-    /// The target for the database at `path` in the project, when one is there.
-    pub(super) fn found_at(&self, path: &str, others: &BTreeSet<String>) -> Option<Target> {
-        let mut names = names(&self.env.root, path)?;
+    /// The target for the database that `value` names in the project, when one is there.
+    pub(super) fn found_at(&self, value: &str, others: &BTreeSet<String>) -> Option<Target> {
+        let path = of_setting(value);
+        let mut names = names(&self.env.root, &path)?;
         let name = names.pop()?;
         let dir =
             names.into_iter().try_fold(Dir::open(&self.env.root).ok()?, |dir, name| dir.child(name).ok())?;
         let file = dir.open_file(name).ok()?;
-        matches!(header::read(&file), Ok(Some(_))).then(|| made(path, others))
+        matches!(header::read(&file), Ok(Some(_))).then(|| made(&path, others))
     }
 
     /// The target that is to be captured for a database at `path` that is no target of
@@ -88,10 +90,10 @@ impl Project {
         found: Target,
     ) -> Result<Option<Job>> {
         let path = database_path(&found);
-        if handed(source, &like.targets, &self.env.root, path)? == Handed::Unknown {
+        if handed(source, &like.targets, &self.env.root, &path)? == Handed::Unknown {
             return Ok(None);
         }
-        let declared = self.declared(|claim| claim.path == path)?;
+        let declared = self.declared(|claim| claim.path == *path)?;
         Ok(Some(Job::of(declared.first().map_or(&found, |(target, _)| target))))
     }
 
@@ -161,14 +163,15 @@ impl Project {
 }
 
 /// Where the database of a target that was made for it is.
-pub(super) fn database_path(target: &Target) -> &[u8] {
-    target.settings.get(PATH).map_or(&b""[..], |path| path.as_bytes())
+pub(super) fn database_path(target: &Target) -> Cow<'_, [u8]> {
+    target.settings.get(PATH).map_or_else(Cow::default, |value| of_setting(value))
 }
 
 /// The target for the database at `path`: called so, unless something else is.
-fn made(path: &str, others: &BTreeSet<String>) -> Target {
-    let name = if others.contains(path) { format!("./{path}") } else { path.to_owned() };
-    let settings = [(PATH.to_owned(), path.to_owned())].into();
+fn made(path: &[u8], others: &BTreeSet<String>) -> Target {
+    let value = to_setting(path);
+    let name = if others.contains(&value) { format!("./{value}") } else { value.clone() };
+    let settings = [(PATH.to_owned(), value)].into();
     Target { name, backend: BACKEND.into(), settings }
 }
 

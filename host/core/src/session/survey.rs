@@ -17,12 +17,16 @@ impl Project {
     pub fn survey(&self) -> Result<Vec<(String, Survey)>> {
         self.check_place(false)?;
         let mut all = Vec::new();
-        let targets = self.config()?.targets.iter().map(|configured| &configured.target);
-        for target in targets.filter(|target| target.backend == TREE) {
+        let targets = || self.config().map(|config| config.targets.iter().map(|c| &c.target));
+        let declared = self.all_claims(targets()?)?;
+        for target in targets()?.filter(|target| target.backend == TREE) {
             let surveys = Arc::new(Surveys::new(HUGE.files));
             let call = Call { survey: Some(surveys.clone()), ..Call::new(&self.env, target, self.store()) };
             self.env.backends.get(&target.backend)?.snapshot(&call, &[])?;
-            all.extend(surveys.take().into_iter().map(|survey| (target.name.clone(), survey)));
+            for mut survey in surveys.take() {
+                survey.databases.retain(|path| declared.iter().all(|claim| claim.path != *path));
+                all.push((target.name.clone(), survey));
+            }
         }
         Ok(all)
     }

@@ -5,6 +5,7 @@ use super::capture::{Job, holds_with_git};
 use super::diff::{Difference, Finer, differences};
 use super::{Project, Session};
 use crate::backend::{Huge, Target};
+use crate::database::of_setting;
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
 use crate::history::changes::Changes;
@@ -15,6 +16,8 @@ use crate::project::nearest;
 use crate::store::Writer;
 use crate::text::Bytes;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -105,7 +108,8 @@ impl Session {
         let selection = &request.selection;
         let configured = &self.config()?.targets;
         let mut names: BTreeSet<String> = configured.iter().map(|c| c.target.name.clone()).collect();
-        selection.check(&names, |name| self.env().root.join(name).is_file())?;
+        let is_file = |name: &str| self.env().root.join(OsStr::from_bytes(&of_setting(name))).is_file();
+        selection.check(&names, is_file)?;
         if request.kind == SnapshotKind::Run || request.kind == SnapshotKind::Manual {
             self.check_place(selection.allow_huge)?;
         }

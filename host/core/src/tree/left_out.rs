@@ -138,6 +138,39 @@ impl Stamp {
     }
 }
 
+impl Stamp {
+    /// Appends the stored form of `stamp`.
+    pub(super) fn put(stamp: Option<Self>, out: &mut Vec<u8>) {
+        match stamp {
+            None => out.put_u8(0),
+            Some(Self { ino, ctime: None }) => {
+                out.put_u8(1);
+                out.put_uint(ino);
+            }
+            Some(Self { ino, ctime: Some(ctime) }) => {
+                out.put_u8(2);
+                out.put_uint(ino);
+                out.put_int(ctime.sec);
+                out.put_uint(u64::from(ctime.nsec));
+            }
+        }
+    }
+
+    /// Takes the stored form.
+    pub(super) fn take(r: &mut Reader<'_>) -> Result<Option<Self>> {
+        let stamp = match r.u8()? {
+            0 => None,
+            1 => Some(Self { ino: r.uint()?, ctime: None }),
+            2 => Some(Self { ino: r.uint()?, ctime: Some(Time { sec: r.int()?, nsec: r.u32()? }) }),
+            _ => return Err(r.damaged("an unknown form of what something looked like")),
+        };
+        if stamp.and_then(|stamp| stamp.ctime).is_some_and(|ctime| ctime.nsec >= 1_000_000_000) {
+            return Err(r.damaged("a time that is no time"));
+        }
+        Ok(stamp)
+    }
+}
+
 impl LeftOut {
     /// Appends the stored form.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -145,19 +178,7 @@ impl LeftOut {
         out.put_u8(self.why as u8);
         out.put_bytes(self.detail.as_bytes());
         out.put_uint(self.files.map_or(0, |n| n + 1));
-        match self.stamp {
-            None => out.put_u8(0),
-            Some(Stamp { ino, ctime: None }) => {
-                out.put_u8(1);
-                out.put_uint(ino);
-            }
-            Some(Stamp { ino, ctime: Some(ctime) }) => {
-                out.put_u8(2);
-                out.put_uint(ino);
-                out.put_int(ctime.sec);
-                out.put_uint(u64::from(ctime.nsec));
-            }
-        }
+        Stamp::put(self.stamp, out);
     }
 
     /// Takes the stored form, as a captured directory of `version` has it.
@@ -169,15 +190,7 @@ impl LeftOut {
         let why = Why::from_number(r.u8()?).ok_or_else(|| r.damaged("an unknown reason"))?;
         let detail = r.text()?.to_owned();
         let files = r.uint()?.checked_sub(1);
-        let stamp = match if version == 1 { 0 } else { r.u8()? } {
-            0 => None,
-            1 => Some(Stamp { ino: r.uint()?, ctime: None }),
-            2 => Some(Stamp { ino: r.uint()?, ctime: Some(Time { sec: r.int()?, nsec: r.u32()? }) }),
-            _ => return Err(r.damaged("an unknown form of what something looked like")),
-        };
-        if stamp.and_then(|stamp| stamp.ctime).is_some_and(|ctime| ctime.nsec >= 1_000_000_000) {
-            return Err(r.damaged("a time that is no time"));
-        }
+        let stamp = if version == 1 { None } else { Stamp::take(r)? };
         Ok(Self { path, why, detail, files, stamp })
     }
 }

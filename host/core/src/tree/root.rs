@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::object::codec::{Put, Reader};
 use crate::object::{Key, ObjectKind};
 
-/// The first byte of the stored form. Version 1 had neither stamps nor a record of git.
-const VERSION: u8 = 2;
+/// The first byte of the stored form. Version 1 had neither stamps nor a record of git,
+/// version 2 no stamps of single files.
+const VERSION: u8 = 3;
 
 /// A captured directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Root {
     /// Single files that a pattern of `ignore` left out: pattern, how many. The same
     /// settings leave them out again at restore, so their paths are not kept.
     pub ignored: Vec<(String, u64)>,
+    /// What these looked like, sorted; of very many, only some.
+    pub ignored_stamps: Vec<Stamp>,
     /// Files in the tree (hard links counted once a name).
     pub files: u64,
     /// Their bytes.
@@ -83,6 +86,8 @@ impl Root {
             out.put_bytes(pattern.as_bytes());
             out.put_uint(*count);
         }
+        out.put_uint(self.ignored_stamps.len() as u64);
+        self.ignored_stamps.iter().for_each(|stamp| Stamp::put(Some(*stamp), &mut out));
         match &self.git {
             None => out.put_u8(0),
             Some(GitRecord { tree, whole }) => {
@@ -127,6 +132,10 @@ impl Root {
         for _ in 0..r.uint()? {
             ignored.push((r.text()?.to_owned(), r.uint()?));
         }
+        let mut ignored_stamps = Vec::new();
+        for _ in 0..if version < 3 { 0 } else { r.uint()? } {
+            ignored_stamps.extend(Stamp::take(&mut r)?);
+        }
         let git = match if version == 1 { 0 } else { r.u8()? } {
             0 => None,
             form @ (1 | 2) => Some(GitRecord { tree: r.key()?, whole: form == 1 }),
@@ -136,7 +145,20 @@ impl Root {
             return Err(r.damaged("a record of git that is no directory"));
         }
         r.end()?;
-        Ok(Self { setting, value, options, top, mtime, times, left_out, ignored, files, bytes, git })
+        Ok(Self {
+            setting,
+            value,
+            options,
+            top,
+            mtime,
+            times,
+            left_out,
+            ignored,
+            ignored_stamps,
+            files,
+            bytes,
+            git,
+        })
     }
 }
 
@@ -169,6 +191,7 @@ mod tests {
                 stamp: None,
             }],
             ignored: vec![("*.log".into(), 3)],
+            ignored_stamps: vec![],
             files: 5,
             bytes: 500,
             git: None,
@@ -182,6 +205,7 @@ mod tests {
         let ctime = Time { sec: -4, nsec: 999_999_999 };
         for stamp in [Stamp { ino: u64::MAX, ctime: None }, Stamp { ino: 7, ctime: Some(ctime) }] {
             root.left_out[0].stamp = Some(stamp);
+            root.ignored_stamps.push(stamp);
             for whole in [true, false] {
                 root.git = Some(GitRecord { tree: Key::of(ObjectKind::Tree, b"g"), whole });
                 assert_eq!(Root::decode(&root.encode()).unwrap(), root);

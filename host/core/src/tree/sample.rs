@@ -138,6 +138,7 @@ pub fn sample_root(objects: &Objects, inside: Vec<Sample>) -> Root {
         times,
         left_out: vec![],
         ignored: vec![],
+        ignored_stamps: vec![],
         files: 0,
         bytes: 0,
         git: None,

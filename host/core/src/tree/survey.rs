@@ -1,8 +1,8 @@
 //! What a capture of a directory would hold and what it would leave out, found without
 //! capturing anything: for whoever wants to know before.
 //!
-//! Nothing is opened but directories, and the few files that rules ask for. What is left
-//! out is counted, too. Ends at a limit: a home directory is not read for a question.
+//! Nothing is opened but directories, the few files that rules ask for, and files of the
+//! size of a database, for their first bytes. What is left out is counted, too. Ends at a limit: a home directory is not read for a question.
 
 use super::directory::Directory;
 use super::git::{self, Standing};
@@ -39,6 +39,8 @@ pub struct Survey {
     pub ignored: Vec<(String, u64)>,
     /// What git ignores and is covered all the same, in the order of the walk.
     pub precious: Vec<Precious>,
+    /// Databases that would be targets of their own, sorted; each is one of the files.
+    pub databases: Vec<Vec<u8>>,
     /// The repository that is not covered, if there is one.
     pub git: Option<Standing>,
 }
@@ -93,6 +95,7 @@ fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) ->
         let next = found.look(&walk, place, handle, scratch, &mut ignored)?;
         Ok(if found.files <= limit { next } else { Next::End })
     })?;
+    found.databases.sort();
     found.ignored = walk.ignored();
     found.left_out = walk.take_left_out();
     let mut rest = MOST_LEFT_OUT;
@@ -118,9 +121,11 @@ impl Survey {
         let path = place.dir.path();
         let within = ignored.get(&path).copied();
         let mut seen = false;
-        for selected in &scratch.selected {
-            let name = scratch.listing.get(selected.at as usize).0;
-            let directory = selected.kind == FileType::Directory;
+        let selected = scratch.selected.iter().map(|selected| (selected.at, selected.kind, false));
+        let databases = scratch.databases().map(|at| (at, FileType::RegularFile, true));
+        for (at, kind, is_database) in selected.chain(databases) {
+            let name = scratch.listing.get(at as usize).0;
+            let directory = kind == FileType::Directory;
             let (mut files, mut bytes) = (0, 0);
             if !directory {
                 let stat = match Stat::of(handle, name) {
@@ -147,6 +152,9 @@ impl Survey {
                 {
                     walk.hole(place, name.to_bytes(), error, "opened")?;
                     continue;
+                }
+                if is_database || walk.is_database(place, handle, name.to_bytes(), &stat) {
+                    self.databases.push(place.dir.path_of(name.to_bytes()));
                 }
                 (files, bytes) = match (stat.is_dir(), stat.is_file()) {
                     (true, _) => (0, 0),
@@ -254,6 +262,30 @@ mod tests {
         assert_eq!(found.git.unwrap().position.head.branch(), Some(&b"main"[..]));
         let covered = look(&temp, &[("git", "true")], 100);
         assert_eq!((covered.git, covered.left_out), (None, vec![]));
+    }
+
+    #[test]
+    fn databases_are_named_and_counted() {
+        let temp = TempDir::new();
+        let mut page = vec![0; 4096];
+        page[..24].copy_from_slice(b"SQLite format 3\0\x10\x00\x01\x01\x00\x40\x20\x20");
+        for name in ["b/app", "alone.db", "ign.log"] {
+            write(&temp, name);
+            std::fs::write(temp.path().join(name), &page).unwrap();
+        }
+        for name in ["b/app-wal", "b/app-shm", "b/notes-wal", "text.db"] {
+            write(&temp, name);
+        }
+        let found = look(&temp, &[("ignore", "*.log"), ("sqlite", "true")], 100);
+        // The call of a test is about no project, in which targets could be made.
+        assert_eq!((found.files, found.databases.len()), (6, 0));
+        let options = Options::parse(&[("ignore", "*.log"), ("sqlite", "true")]).unwrap();
+        let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
+        let mut elsewhere = Elsewhere::default();
+        elsewhere.finds = true;
+        let found = survey(&dir, elsewhere, 100, &Cancel::default()).unwrap();
+        assert_eq!(found.databases, [b"alone.db".to_vec(), b"b/app".to_vec()]);
+        assert_eq!((found.files, found.bytes > 8192), (4, true), "without what lies beside one");
     }
 
     #[test]

@@ -16,10 +16,13 @@ use crate::manifest::{Access, Kind};
 use guarded::Guarded;
 use place::Place;
 use program::Program;
+use snapback_core::database::of_setting;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
-use std::ffi::OsString;
+use snapback_core::tree::git::GitUser;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,6 +37,8 @@ pub struct Surroundings {
     pub scratch: PathBuf,
     /// snapback's own directories; asked for only when something leads out of the project.
     pub own: Own,
+    /// Where the user's git has its settings.
+    pub git: Arc<GitUser>,
 }
 
 /// Says where snapback's own directories are.
@@ -42,7 +47,7 @@ pub type Own = Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
 impl Default for Surroundings {
     fn default() -> Self {
         let (programs, scratch) = (OsString::new(), PathBuf::new());
-        Self { variables: |_| None, programs, scratch, own: Arc::new(Vec::new) }
+        Self { variables: |_| None, programs, scratch, own: Arc::new(Vec::new), git: Arc::default() }
     }
 }
 
@@ -129,7 +134,11 @@ impl Reach {
         for (key, kind, access, value) in grants.authority() {
             let found = match kind {
                 Kind::Dir => Found::Place(place::look(root, value)?),
-                Kind::File | Kind::Database => Found::Place(place::look_above(root, key, value)?),
+                Kind::File => Found::Place(place::look_above(root, key, value)?),
+                Kind::Database => {
+                    let path = of_setting(value);
+                    Found::Place(place::look_above(root, key, OsStr::from_bytes(&path))?)
+                }
                 Kind::Address => Found::Address(address::resolve(key, value)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
@@ -159,6 +168,11 @@ impl Reach {
     /// snapback's own directories, as they are now.
     pub fn guarded(&self) -> Guarded {
         Guarded::new(&self.root, &(self.around.own)())
+    }
+
+    /// Where the user's git has its settings.
+    pub fn git(&self) -> &Arc<GitUser> {
+        &self.around.git
     }
 
     /// The place that the setting `key` leads to.

@@ -48,8 +48,8 @@ impl fmt::Display for Way {
 ///
 /// # Errors
 /// When it cannot be looked at.
-pub fn look(root: &Path, value: &str) -> Result<Place> {
-    let path = Path::new(value);
+pub fn look(root: &Path, value: impl AsRef<Path>) -> Result<Place> {
+    let path = value.as_ref();
     let relative = path.strip_prefix(root).unwrap_or(path);
     let mut names = PathBuf::new();
     for component in relative.components() {
@@ -88,14 +88,13 @@ pub fn look(root: &Path, value: &str) -> Result<Place> {
 ///
 /// # Errors
 /// `Invalid` when it names no file; when it cannot be looked at.
-pub fn look_above(root: &Path, key: &str, value: &str) -> Result<Place> {
-    let path = Path::new(value);
+pub fn look_above(root: &Path, key: &str, value: impl AsRef<Path>) -> Result<Place> {
+    let path = value.as_ref();
     let Some(Component::Normal(name)) = path.components().next_back() else {
-        let why = format!("the setting `{key}` names a file, not `{value}`");
+        let why = format!("the setting `{key}` names a file, not `{}`", path.display());
         return Err(Error::new(Kind::Invalid, why).hint("write the path of a file"));
     };
-    let above = path.parent().and_then(Path::to_str).unwrap_or_default();
-    let above = look(root, above)?;
+    let above = look(root, path.parent().unwrap_or(Path::new("")))?;
     Ok(Place { path: above.path.join(name), ..above })
 }
 

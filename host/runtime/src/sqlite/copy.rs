@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// The copy's name in its workspace.
-const NAME: &str = "db";
+pub const NAME: &str = "db";
 
 /// Copies what is at `at`; none when it changed meanwhile.
 ///

@@ -18,7 +18,7 @@
 //!
 //! Rooms: `place` (where it is), `open` (connections), `route` (how it is to be
 //! read), `image` (reading it), `copy` (what was left behind, recovered elsewhere),
-//! `capture`; `stored` (what is to come back, checked), `lock` (what is there, held
+//! `capture`; `recover` and `stored` (what is to come back, checked), `lock` (what is there, held
 //! fast), `restore`, `pages`, `whole`, `put` (three ways to put it back); `compare` (what differs between two); `holders`.
 
 mod capture;
@@ -34,6 +34,7 @@ mod options;
 mod pages;
 mod place;
 mod put;
+mod recover;
 mod restore;
 mod route;
 mod stored;

@@ -2,6 +2,7 @@
 //! through a link, and a name in it.
 
 use rustix::fs::FileType;
+use snapback_core::database::of_setting;
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result, show, show_bytes};
 use std::ffi::OsStr;
@@ -18,12 +19,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place that `value` names: a path inside `root`.
+    /// The place that `value`, a setting, names: a path inside `root`.
     ///
     /// # Errors
     /// `Denied` when it leads out, `Invalid` when it names no file.
     pub fn new(root: &Path, value: &str) -> Result<Self> {
-        let path = Path::new(value);
+        let path = of_setting(value);
+        let path = Path::new(OsStr::from_bytes(&path));
         let inside = path.strip_prefix(root).unwrap_or(path);
         let mut names = Vec::new();
         for component in inside.components() {

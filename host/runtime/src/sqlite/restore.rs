@@ -18,7 +18,7 @@ use super::claim::Claim;
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, pages, put, whole};
+use super::{Database, pages, put, recover, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header;
 use snapback_core::database::{Database as Captured, Found, Seen, settle};
@@ -55,7 +55,7 @@ pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: 
     let load = |key: Option<&Key>| {
         key.map(|key| Captured::load(call.source()?, key).map(|captured| captured.found)).transpose()
     };
-    let (stored, current) = (load(stored)?, load(current_key)?);
+    let (mut stored, current) = (load(stored)?, load(current_key)?);
     let (place, disk) = (&database.place, call.store()?.disk());
     let dir = match place.dir()? {
         Some(dir) => dir,
@@ -64,6 +64,15 @@ pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: 
     };
     let key = current_key.copied();
     let _opened_up = OpenedUp::new(disk, &dir)?;
+    let (timeout, cancel) = (database.options.busy_timeout, &call.cancel);
+    let at = At { place, dir: &dir, timeout, cancel };
+    let mut recovering = None;
+    if let Some(files) = &stored
+        && let Some((image, writer)) = recover::image_of(at, call, files)?
+    {
+        (stored, recovering) = (Some(image), Some(Call { writer: Some(writer), ..call.clone() }));
+    }
+    let call = recovering.as_ref().unwrap_or(call);
     Restore { database, call, dir: &dir, stored, current, current_key: key }.go()
 }
 

@@ -143,6 +143,7 @@ pub(super) fn top((tree, times): (Key, Key)) -> Root {
         mtime: Time::default(),
         times,
         left_out: vec![],
+        ignored_stamps: vec![],
         ignored: vec![("*".into(), u64::MAX), ("x".into(), u64::MAX)],
         files: u64::MAX,
         bytes: u64::MAX,

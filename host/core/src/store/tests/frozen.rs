@@ -17,6 +17,7 @@ const FILES: [(&str, &[u8]); 4] = [
 const PACK: &str = include_str!("frozen/name");
 const ROOT_KEY: &str = include_str!("frozen/root");
 const SECOND_ROOT: &[u8] = include_bytes!("frozen/root-2");
+const THIRD_ROOT: &[u8] = include_bytes!("frozen/root-3");
 const OPAQUE: &str = include_str!("frozen/opaque");
 
 fn text() -> Vec<u8> {
@@ -110,10 +111,10 @@ fn the_first_version_stays_readable() {
 }
 
 #[test]
-fn the_second_form_of_a_root_stays_readable() {
-    let root = second_root();
-    assert_eq!(Root::decode(SECOND_ROOT).unwrap(), root);
-    assert_eq!(root.encode(), SECOND_ROOT, "and is what is written");
+fn later_forms_of_a_root_stay_readable() {
+    assert_eq!(Root::decode(SECOND_ROOT).unwrap(), second_root());
+    assert_eq!(Root::decode(THIRD_ROOT).unwrap(), third_root());
+    assert_eq!(third_root().encode(), THIRD_ROOT, "and the last is what is written");
 }
 
 /// With what came into the form later: stamps, and a record of git.
@@ -126,6 +127,12 @@ fn second_root() -> Root {
     root.left_out.push(LeftOut { path: b"x".to_vec(), stamp: None, ..root.left_out[0].clone() });
     root.git = Some(GitRecord { tree, whole: false });
     root
+}
+
+/// With stamps of single files that were ignored.
+fn third_root() -> Root {
+    let stamp = |ino, sec| Stamp { ino, ctime: Some(Time { sec, nsec: 9 }) };
+    Root { ignored_stamps: vec![stamp(5, 1 << 40), stamp(7, -7)], ..second_root() }
 }
 
 /// Makes the sample: `cargo test -p snapback-core make_the_sample -- --ignored`.
@@ -214,10 +221,10 @@ fn make_the_shared_sample() {
     keep("key", format!("{key}\n").as_bytes());
 }
 
-/// Makes that of the second form: `cargo test -p snapback-core make_the_second -- --ignored`.
+/// Makes that of the last form: `cargo test -p snapback-core make_the_last -- --ignored`.
 #[test]
 #[ignore = "makes the file that the test above reads"]
-fn make_the_second_root() {
-    let to = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/frozen/root-2");
-    std::fs::write(to, second_root().encode()).unwrap();
+fn make_the_last_root() {
+    let to = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/frozen/root-3");
+    std::fs::write(to, third_root().encode()).unwrap();
 }

@@ -107,6 +107,7 @@ fn root_of(tree: Key, times: Key, files: usize) -> Root {
         times,
         left_out: vec![],
         ignored: vec![],
+        ignored_stamps: vec![],
         files: files as u64,
         bytes: 0,
         git: None,

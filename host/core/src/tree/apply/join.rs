@@ -9,8 +9,9 @@ use super::outcome::Refusal;
 use super::place::{Place, split};
 use crate::error::Result;
 use crate::tree::compare::Change;
-use crate::tree::node::Entry;
+use crate::tree::node::{Entry, Node};
 use crate::tree::scan::{Stat, stat_in};
+use crate::tree::view::join;
 use std::sync::Arc;
 
 /// Where the chosen name of a group of hard links is: its directory, its name, what it is.
@@ -20,7 +21,7 @@ impl<'a> Run<'a> {
     /// Makes `change` one more name of the inode that was chosen for its group.
     pub(super) fn link(&self, change: &Change) -> Result<()> {
         let Some(entry) = &change.after else { return Ok(()) };
-        let Some(base) = self.base(entry)? else {
+        let Some(mut base) = self.base(entry)? else {
             // None is as it should be any more: this one becomes the one.
             self.stage(change)?;
             self.put(change)?;
@@ -41,6 +42,12 @@ impl<'a> Run<'a> {
         if let Found::Foreign(why) = found {
             self.refuse(Refusal::new(&change.path, why));
             return Ok(());
+        }
+        let differs = change.aspects();
+        if matches!(entry.node, Node::File { .. }) && (differs.kind || differs.content) {
+            // Whoever builds from this name has built from something else.
+            base.2 = self.renew(&base.0, &base.1, base.2, &change.path)?;
+            super::lock(&self.links).choose(entry, &join(&base.0.path, &base.1), Some(base.2));
         }
         self.left_aside(&aside, &name, change, false)?;
         self.drop_staged(&aside, &name)?;

@@ -7,7 +7,7 @@ use super::attributes::On;
 use super::look::{CHANGED_SINCE, Found};
 use super::outcome::Refusal;
 use super::place::{Place, split};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
 use crate::tree::node::{Entry, Node, Time, Xattr};
 use crate::tree::scan::Stat;
@@ -57,13 +57,38 @@ impl<'a> Run<'a> {
         }
         let mtime = mtime.or(self.options.stored_times.then_some(change.after_time));
         let touched = self.attributes().settle(on, &now, &on.xattrs(), entry, mtime, &change.path)?;
-        if touched && super::lock(&self.displaced_names).contains_key(&now.id()) {
-            // Other names of this inode were displaced: that it changed is our own doing.
-            let now = on.stat(&change.path)?;
+        if touched {
+            self.tell_displaced(on, &change.path)?;
+        }
+        Ok(touched)
+    }
+
+    /// Makes the inode seen as `stat` at `last` in `place` modified at the present time, for
+    /// whoever builds from `path`, one more name of it where something else stood. Returns
+    /// how it is then.
+    pub(super) fn renew(&self, place: &Place<'_>, last: &[u8], stat: Stat, path: &[u8]) -> Result<Stat> {
+        let Some(held) = place.dir.hold(last)? else { return Ok(stat) };
+        let on = On::Held(&held);
+        if self.options.stored_times || on.stat(path)?.id() != stat.id() {
+            return Ok(stat);
+        }
+        // One of another user, which this one may link to but not touch, stays as it is.
+        match self.disk.touch_held(&held) {
+            Err(error) if error.kind() == Kind::Denied => return Ok(stat),
+            done => done?,
+        }
+        self.tell_displaced(on, path)?;
+        on.stat(path)
+    }
+
+    /// Where other names of the inode `on` were displaced: that it changed is our own doing.
+    fn tell_displaced(&self, on: On<'_>, path: &[u8]) -> Result<()> {
+        let now = on.stat(path)?;
+        if super::lock(&self.displaced_names).contains_key(&now.id()) {
             let mut displaced = super::lock(&self.displaced);
             displaced.iter_mut().filter(|old| old.stat.id() == now.id()).for_each(|old| old.stat = now);
         }
-        Ok(touched)
+        Ok(())
     }
 }
 

@@ -242,6 +242,7 @@ impl<'a> Capture<'a> {
             times: done.times,
             left_out: self.walk.take_left_out(),
             ignored: self.walk.ignored(),
+            ignored_stamps: self.walk.take_ignored_stamps(),
             files: self.files.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             git: None,

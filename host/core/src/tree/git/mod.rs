@@ -3,16 +3,21 @@
 //! stranger: everything that is read because of it has a limit, and nothing but
 //! directories and regular files is opened.
 
+mod index;
 mod locate;
 pub(in crate::tree) mod look;
 mod moved;
 mod position;
 mod present;
+mod settings;
 
+pub(in crate::tree) use index::Tracked;
 pub use locate::{Located, locate, locate_around};
 pub use moved::{Moved, State, moved, short};
 pub use position::{Head, Position};
 pub use present::{Standing, present};
+pub use settings::GitUser;
+pub(in crate::tree) use settings::read;
 
 #[cfg(test)]
 mod tests;

@@ -6,12 +6,14 @@
 use crate::error::{Result, shell_word, show_bytes};
 use crate::tree::apply::{Places, Refusal, split};
 use crate::tree::compare::Change;
-use crate::tree::root::{LeftOut, Root, Why};
+use crate::tree::root::{LeftOut, Root, Stamp, Why};
 use std::collections::{HashMap, HashSet};
 
 /// Knows what was left out by its inodes.
 pub(super) struct Moved<'a> {
     left_out: HashMap<u64, &'a LeftOut>,
+    /// Single files that a pattern left out, of which the names are not kept.
+    ignored: HashMap<u64, &'a Stamp>,
     /// Directories that are none of it, nor in any.
     others: HashSet<Vec<u8>>,
 }
@@ -23,7 +25,8 @@ impl<'a> Moved<'a> {
         let can_move = |item: &&LeftOut| !matches!(item.why, Why::Store | Why::Elsewhere | Why::Mount);
         let items = stored.left_out.iter().filter(can_move);
         let left_out = items.filter_map(|item| Some((item.stamp?.ino, item))).collect();
-        Self { left_out, others: HashSet::new() }
+        let ignored = stored.ignored_stamps.iter().map(|stamp| (stamp.ino, stamp)).collect();
+        Self { left_out, ignored, others: HashSet::new() }
     }
 
     /// The refusal of what `change` would lose of it: of that itself, or of what it is in.
@@ -31,7 +34,7 @@ impl<'a> Moved<'a> {
     /// # Errors
     /// When the disk cannot be looked at.
     pub fn refuse(&mut self, places: &Places<'_>, change: &Change) -> Result<Option<Refusal>> {
-        if change.before.is_none() || self.left_out.is_empty() {
+        if change.before.is_none() || (self.left_out.is_empty() && self.ignored.is_empty()) {
             return Ok(None);
         }
         let path = &change.path;
@@ -53,7 +56,12 @@ impl<'a> Moved<'a> {
         let Ok(Some(place)) = places.open(split(path).0) else { return Ok(None) };
         let name = split(path).1;
         let Some(stat) = place.stat_of(name)? else { return Ok(None) };
-        let Some(item) = self.left_out.get(&stat.ino) else { return Ok(None) };
+        let Some(item) = self.left_out.get(&stat.ino) else {
+            let is_it = self.ignored.get(&stat.ino).is_some_and(|stamp| stamp.may_be_of(&stat));
+            let reason = "it was left out as ignored, and was moved here since";
+            // With more names than this one, the file stays.
+            return Ok((is_it && stat.nlink == 1).then(|| Refusal::new(path, reason)));
+        };
         let (old_dir, old_name) = split(&item.path);
         let old = match places.open(old_dir) {
             Ok(Some(place)) => place.stat_of(old_name)?,

@@ -3,17 +3,20 @@
 //!
 //! One is known by its first bytes. Where files lie beside a file that could be those of
 //! a database, it is looked into before any of them is read; else when it is read anyway.
-//! Where the `sqlite` option is off, and for names that no setting can hold, a database
-//! is a file like any other.
+//! Where the `sqlite` option is off, and at a path that SQLite itself cannot open, a
+//! database is a file like any other.
 
 use super::{Listing, Place, Stat, Walk};
-use crate::database::{SIDES, header, side};
+use crate::database::{LONGEST, SIDES, header, side};
 use crate::tree::root::Why;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::sync::{MutexGuard, PoisonError};
+
+/// Bytes of the smallest page that a database can have: all of it are whole pages.
+const SMALLEST_PAGE: u64 = 512;
 
 impl Walk<'_> {
     /// The databases in `place` beside which others of the names in `listing` lie.
@@ -27,8 +30,8 @@ impl Walk<'_> {
             for base in SIDES.iter().filter_map(|suffix| name.strip_suffix(*suffix)) {
                 if listing.has(base)
                     && !found.iter().any(|known| known == base)
-                    && is_text(place, base)
-                    && self.kept.open(&place.dir).is_ok_and(|dir| is_database(dir, base))
+                    && self.can_be_opened(place, base)
+                    && self.kept.open(&place.dir).is_ok_and(|dir| begins_one(dir, base))
                 {
                     found.push(base.to_vec());
                 }
@@ -51,12 +54,28 @@ impl Walk<'_> {
     /// target of its own, and not captured here.
     pub fn leave_database(&self, place: &Place, name: &[u8], file: &File, stat: &Stat) -> bool {
         let may_be = self.elsewhere.finds && stat.size >= header::LENGTH as u64;
-        if !may_be || !is_text(place, name) || !matches!(header::read(file), Ok(Some(_))) {
+        if !may_be || !self.can_be_opened(place, name) || !matches!(header::read(file), Ok(Some(_))) {
             return false;
         }
         place.databases().push(name.to_vec());
         self.leave_out(place.dir.path_of(name), Why::Elsewhere, "", None, Some(stat));
         true
+    }
+
+    /// Whether `name` in `place`, open as `dir` and seen as `stat`, is a database that is left
+    /// to a target of its own. One that was cut short is not told without reading it.
+    pub fn is_database(&self, place: &Place, dir: impl AsFd, name: &[u8], stat: &Stat) -> bool {
+        let may_be = self.elsewhere.finds && stat.is_file() && stat.size > 0;
+        may_be
+            && stat.size.is_multiple_of(SMALLEST_PAGE)
+            && self.can_be_opened(place, name)
+            && begins_one(dir, name)
+    }
+
+    /// Whether SQLite takes the path of `name`: no application has it open by a longer one.
+    fn can_be_opened(&self, place: &Place, name: &[u8]) -> bool {
+        let above = self.directory.path().as_os_str().len() + 1;
+        above + place.dir.path_of(name).len() <= LONGEST
     }
 }
 
@@ -77,13 +96,8 @@ impl Place {
     }
 }
 
-/// Whether the path of `name` can be a setting.
-fn is_text(place: &Place, name: &[u8]) -> bool {
-    std::str::from_utf8(&place.dir.path_of(name)).is_ok_and(|path| !path.contains('\n'))
-}
-
-/// Whether the file `name` of `dir` is a database that a target can be made for.
-fn is_database(dir: impl AsFd, name: &[u8]) -> bool {
+/// Whether the file `name` of `dir` begins like a database.
+fn begins_one(dir: impl AsFd, name: &[u8]) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let Ok(name) = CString::new(name) else { return false };
     let Ok(file) = rustix::fs::openat(dir, &name, flags, Mode::empty()) else { return false };

@@ -14,7 +14,7 @@ pub struct Elsewhere {
     /// Names, by the path of the directory that holds them.
     named: HashMap<Vec<u8>, Vec<Left>>,
     /// Whether databases that are met are left to targets of their own.
-    pub(super) finds: bool,
+    pub(in crate::tree) finds: bool,
 }
 
 /// A name, and the target that it is left to.

@@ -2,6 +2,7 @@
 
 use super::decide::{GIT, PLAIN, Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
+use crate::database::SIDES;
 use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
 use crate::store::FORMAT;
@@ -22,7 +23,7 @@ pub struct Scratch {
     /// Those of them that are captured, in order.
     pub selected: Vec<Selected>,
     path: Vec<u8>,
-    ignored: Vec<usize>,
+    ignored: Vec<(u32, usize)>,
     left: Vec<(u32, Why, Arc<str>)>,
 }
 
@@ -321,7 +322,7 @@ impl Walk<'_> {
                     selected.push(Selected { at: at as u32, kind, taken });
                 }
                 Verdict::Leave(why, detail) => left.push((at as u32, why, detail)),
-                Verdict::Ignore(pattern) => ignored.push(pattern),
+                Verdict::Ignore(pattern) => ignored.push((at as u32, pattern)),
             }
         }
         Ok(files)
@@ -329,14 +330,28 @@ impl Walk<'_> {
 
     /// Records what `select` left out: the directory itself, open as `handle`, is captured.
     fn commit(&self, place: &Place, handle: &OwnedFd, scratch: &Scratch) {
-        for pattern in &scratch.ignored {
+        let ignored = scratch.ignored.iter().filter_map(|(at, pattern)| {
             self.ignored[*pattern].fetch_add(1, Ordering::Relaxed);
-        }
+            Stat::of(handle, scratch.listing.get(*at as usize).0).ok()
+        });
+        self.stamp_ignored(ignored);
         for (at, why, detail) in &scratch.left {
             let name = scratch.listing.get(*at as usize).0;
             let seen = Stat::of(handle, name).ok();
             self.leave_out(place.dir.path_of(name.to_bytes()), *why, &**detail, None, seen.as_ref());
         }
+    }
+}
+
+impl Scratch {
+    /// The places in the listing of databases that were told by what lies beside them.
+    pub fn databases(&self) -> impl Iterator<Item = u32> {
+        let found = self.left.iter().filter(|(_, why, target)| *why == Why::Elsewhere && target.is_empty());
+        let is_beside = |at: u32| {
+            let name = self.listing.get(at as usize).0.to_bytes();
+            SIDES.iter().find_map(|suffix| name.strip_suffix(*suffix)).is_some_and(|of| self.listing.has(of))
+        };
+        found.map(|(at, ..)| *at).filter(move |at| !is_beside(*at))
     }
 }
 

@@ -26,14 +26,18 @@ pub use place::{Place, Scope};
 pub use stat::{Stat, stat_in};
 
 use super::directory::Directory;
-use super::ignore::{Outer, Patterns};
+use super::ignore::Outer;
 use super::root::{LeftOut, Root, Stamp, Why};
 use crate::disk::Disk;
 use crate::store::Source;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Single files that were ignored of which it is kept what they look like: a record of a
+/// snapshot has to stay small.
+const MOST_STAMPS: usize = 10_000;
 
 /// One walk over a directory, shared by its threads.
 pub struct Walk<'a> {
@@ -45,10 +49,10 @@ pub struct Walk<'a> {
     elsewhere: Elsewhere,
     left_out: Mutex<Vec<LeftOut>>,
     ignored: Vec<AtomicU64>,
+    ignored_stamps: Mutex<Vec<Stamp>>,
     /// Which of the `paths` were met.
     met: Vec<AtomicBool>,
     outer: OnceLock<Option<Outer>>,
-    excludes: OnceLock<Patterns>,
 }
 
 /// A snapshot whose paths are all captured, whatever the rules say now, and whose
@@ -73,9 +77,9 @@ impl<'a> Walk<'a> {
             elsewhere,
             left_out: Mutex::default(),
             ignored: (0..patterns).map(|_| AtomicU64::new(0)).collect(),
+            ignored_stamps: Mutex::default(),
             met: directory.options().paths.iter().map(|path| AtomicBool::new(path.is_empty())).collect(),
             outer: OnceLock::new(),
-            excludes: OnceLock::new(),
         }
     }
 
@@ -113,6 +117,36 @@ impl<'a> Walk<'a> {
         let all = self.directory.options().ignore.iter().zip(counts);
         all.filter(|(_, count)| *count > 0).map(|(p, count)| (p.text().to_owned(), count)).collect()
     }
+
+    /// Remembers what single files that were ignored look like.
+    fn stamp_ignored(&self, files: impl Iterator<Item = Stat>) {
+        let mut files = files.peekable();
+        if files.peek().is_none() {
+            return;
+        }
+        let mut all = self.ignored_stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        // One with more names may be covered by another of them.
+        let alone = files.filter(|stat| stat.nlink == 1 && stat.kind() != FileType::Directory);
+        all.extend(alone.map(|stat| Stamp::of(&stat, b"", Why::Ignored)));
+        if all.len() > 2 * MOST_STAMPS {
+            lowest(&mut all);
+        }
+    }
+
+    /// What single files that were ignored look like, sorted.
+    pub fn take_ignored_stamps(&self) -> Vec<Stamp> {
+        let mut all =
+            std::mem::take(&mut *self.ignored_stamps.lock().unwrap_or_else(PoisonError::into_inner));
+        lowest(&mut all);
+        all
+    }
+}
+
+/// Keeps the lowest of `stamps`, which are the same whatever thread came first.
+fn lowest(stamps: &mut Vec<Stamp>) {
+    stamps.sort_unstable();
+    stamps.dedup();
+    stamps.truncate(MOST_STAMPS);
 }
 
 /// The bytes of the small file `path`; `None` when it is not there, no regular file,

@@ -7,9 +7,10 @@
 
 use super::rule::Rule;
 use crate::error::{Error, Kind, Result, show_bytes};
+use crate::tree::git::GitUser;
 use crate::tree::ignore::Patterns;
 use crate::tree::node::is_name;
-use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Directories that directly hold more files are left out, unless another limit is given.
 pub const MAX_FILES_PER_DIR: u64 = 10_000;
@@ -38,9 +39,9 @@ pub struct Options {
     pub strategy: Strategy,
     /// What a restore does with modification times.
     pub times: Times,
-    /// The user's own excludes file of git. Not an option in text: a component does
+    /// Where the user's git has its settings. Not an option in text: a component does
     /// not choose what the host reads.
-    pub git_excludes: Option<PathBuf>,
+    pub git_user: Arc<GitUser>,
     /// All of this as it was given, to be kept with what is captured.
     pub text: Vec<(String, String)>,
 }
@@ -81,7 +82,7 @@ impl Default for Options {
             cross_mounts: false,
             strategy: Strategy::default(),
             times: Times::default(),
-            git_excludes: None,
+            git_user: Arc::default(),
             text: Vec::new(),
         }
     }

@@ -7,10 +7,12 @@ use crate::manifest::{Access, Kind};
 use crate::reach::place::{self, Place};
 use crate::sqlite as driver;
 use snapback_core::backend::Call;
+use snapback_core::database::to_setting;
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use snapback_core::object::ObjectKind;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::component::Resource;
@@ -86,7 +88,7 @@ impl sqlite::HostDatabase for State {
 }
 
 /// The directory outside the project that the user agreed to, a path that leads to no
-/// other for as long as it is open, and the name in it.
+/// other for as long as it is open, and the setting for the name in it.
 fn outside(key: &str, place: &Place) -> Result<(Dir, PathBuf, String)> {
     let (above, name) = (place.path.parent().unwrap_or(Path::new("/")), place.path.file_name());
     // Links on the way were agreed to with what they lead to: `.` has them followed.
@@ -94,7 +96,7 @@ fn outside(key: &str, place: &Place) -> Result<(Dir, PathBuf, String)> {
     let stat = dir.stat_self()?;
     place::still(place, (stat.st_dev, stat.st_ino), key)?;
     let path = PathBuf::from(format!("/proc/self/fd/{}/.", dir.as_fd().as_raw_fd()));
-    Ok((dir, path, name.unwrap_or_default().to_string_lossy().into_owned()))
+    Ok((dir, path, to_setting(name.unwrap_or_default().as_bytes())))
 }
 
 impl State {

@@ -143,6 +143,7 @@ impl World {
             times,
             left_out: vec![],
             ignored: vec![],
+            ignored_stamps: vec![],
             files: 0,
             bytes: 0,
             git: None,
