@@ -1,6 +1,6 @@
 //! An undo that was killed: reading goes on, and one command ends it, as people expect.
 
-use crate::sandbox;
+use crate::each_user;
 use rustix::process::Signal;
 use snapback_tests::{Record, Restores, Sandbox, assert_same};
 use std::time::{Duration, Instant};
@@ -42,99 +42,103 @@ fn assert_is(s: &Sandbox, want: &Record) {
 
 #[test]
 fn undo_given_again_finishes_that_one_and_stops_there() {
-    let s = sandbox();
-    let [first, a, b, c] = three_runs(&s);
-    cut_short(&s, &["undo"]);
-    let undo = s.ok(["undo"]);
-    undo.says("finished the undo that was cut short").says("touch B");
-    assert_is(&s, &b);
-    s.ok(["undo"]).never_says("cut short");
-    assert_is(&s, &a);
-    cut_short(&s, &["redo"]);
-    s.ok(["redo"]).says("finished the redo that was cut short").says("touch C");
-    assert_is(&s, &b);
-    s.ok(["redo"]);
-    assert_is(&s, &c);
-    // Another command is done after it.
-    cut_short(&s, &["undo"]);
-    s.ok(["redo"]).says("finished the undo that was cut short");
-    assert_is(&s, &c);
-    for want in [&b, &a, &first] {
-        s.ok(["undo"]);
-        assert_is(&s, want);
-    }
+    each_user(|s| {
+        let [first, a, b, c] = three_runs(s);
+        cut_short(s, &["undo"]);
+        let undo = s.ok(["undo"]);
+        undo.says("finished the undo that was cut short").says("touch B");
+        assert_is(s, &b);
+        s.ok(["undo"]).never_says("cut short");
+        assert_is(s, &a);
+        cut_short(s, &["redo"]);
+        s.ok(["redo"]).says("finished the redo that was cut short").says("touch C");
+        assert_is(s, &b);
+        s.ok(["redo"]);
+        assert_is(s, &c);
+        // Another command is done after it.
+        cut_short(s, &["undo"]);
+        s.ok(["redo"]).says("finished the undo that was cut short");
+        assert_is(s, &c);
+        for want in [&b, &a, &first] {
+            s.ok(["undo"]);
+            assert_is(s, want);
+        }
+    });
 }
 
 #[test]
 fn looking_goes_on_while_a_step_is_unfinished() {
-    let s = sandbox();
-    three_runs(&s);
-    let ids: Vec<String> = ids(&s);
-    cut_short(&s, &["undo"]);
-    let half = Record::take(&s.project());
-    s.ok(["list"]).prints(&ids[0]);
-    s.ok(["list", "--json"]);
-    s.ok(["status"]).prints("pending").prints("--take-back");
-    s.ok(["show", &ids[1]]);
-    s.ok(["cat", &ids[0], "f1"]).prints("B");
-    s.ok(["diff", "--stat"]);
-    s.ok(["diff", &ids[2], &ids[1]]).prints("f1");
-    s.ok(["verify"]);
-    for verb in ["undo", "redo"] {
-        s.ok([verb, "-n"]).says("cut short");
-    }
-    s.ok(["gc", "-n", "--keep", "1"]);
-    s.ok(["gc", "--keep", "1"]);
-    s.snapback(["forget", "@0", "--yes"]).fails(1, &["cut short"]);
-    assert_same(&half, &Record::take(&s.project()));
-    assert!(s.ok(["status", "--json"]).json()["pending"].is_object(), "looking has finished it");
-    s.ok(["undo"]);
-    s.ok(["verify"]);
+    each_user(|s| {
+        three_runs(s);
+        let ids: Vec<String> = ids(s);
+        cut_short(s, &["undo"]);
+        let half = Record::take(&s.project());
+        s.ok(["list"]).prints(&ids[0]);
+        s.ok(["list", "--json"]);
+        s.ok(["status"]).prints("pending").prints("--take-back");
+        s.ok(["show", &ids[1]]);
+        s.ok(["cat", &ids[0], "f1"]).prints("B");
+        s.ok(["diff", "--stat"]);
+        s.ok(["diff", &ids[2], &ids[1]]).prints("f1");
+        s.ok(["verify"]);
+        for verb in ["undo", "redo"] {
+            s.ok([verb, "-n"]).says("cut short");
+        }
+        s.ok(["gc", "-n", "--keep", "1"]);
+        s.ok(["gc", "--keep", "1"]);
+        s.snapback(["forget", "@0", "--yes"]).fails(1, &["cut short"]);
+        assert_same(&half, &Record::take(&s.project()));
+        assert!(s.ok(["status", "--json"]).json()["pending"].is_object(), "looking has finished it");
+        s.ok(["undo"]);
+        s.ok(["verify"]);
+    });
 }
 
 #[test]
 fn an_unfinished_step_is_resumed_taken_back_or_abandoned() {
-    let s = sandbox();
-    let [_, a, b, c] = three_runs(&s);
-    cut_short(&s, &["undo"]);
-    s.ok(["undo", "--resume"]).says("finished");
-    assert_is(&s, &b);
-    cut_short(&s, &["undo"]);
-    s.ok(["undo", "--take-back"]).says("taken back");
-    assert_is(&s, &b);
-    cut_short(&s, &["redo"]);
-    s.ok(["undo", "--take-back"]);
-    assert_is(&s, &b);
-    s.ok(["redo"]);
-    assert_is(&s, &c);
-    cut_short(&s, &["undo"]);
-    s.snapback(["undo", "--abandon", "other"]).fails(1, &["other"]).says("tree");
-    let half = Record::take(&s.project());
-    s.ok(["undo", "--abandon", "tree"]).says("without `tree`");
-    assert_same(&half, &Record::take(&s.project()));
-    // It counts as taken back; what was there before it is one redo away.
-    s.ok(["redo"]);
-    assert_is(&s, &c);
-    s.ok(["undo"]);
-    s.ok(["undo"]);
-    assert_is(&s, &a);
-    for words in [&["--resume"][..], &["--take-back"], &["--abandon", "tree"]] {
-        s.snapback([&["undo"], words].concat()).fails(1, &["no step"]);
-    }
+    each_user(|s| {
+        let [_, a, b, c] = three_runs(s);
+        cut_short(s, &["undo"]);
+        s.ok(["undo", "--resume"]).says("finished");
+        assert_is(s, &b);
+        cut_short(s, &["undo"]);
+        s.ok(["undo", "--take-back"]).says("taken back");
+        assert_is(s, &b);
+        cut_short(s, &["redo"]);
+        s.ok(["undo", "--take-back"]);
+        assert_is(s, &b);
+        s.ok(["redo"]);
+        assert_is(s, &c);
+        cut_short(s, &["undo"]);
+        s.snapback(["undo", "--abandon", "other"]).fails(1, &["other"]).says("tree");
+        let half = Record::take(&s.project());
+        s.ok(["undo", "--abandon", "tree"]).says("without `tree`");
+        assert_same(&half, &Record::take(&s.project()));
+        // It counts as taken back; what was there before it is one redo away.
+        s.ok(["redo"]);
+        assert_is(s, &c);
+        s.ok(["undo"]);
+        s.ok(["undo"]);
+        assert_is(s, &a);
+        for words in [&["--resume"][..], &["--take-back"], &["--abandon", "tree"]] {
+            s.snapback([&["undo"], words].concat()).fails(1, &["no step"]);
+        }
+    });
 }
 
 #[test]
 fn the_next_snapshot_finishes_it_first() {
-    let s = sandbox();
-    let [.., b, _] = three_runs(&s);
-    cut_short(&s, &["undo"]);
-    let run = s.run("echo D > f1");
-    run.says("finished the undo that was cut short");
-    s.ok(["undo"]);
-    assert_is(&s, &b);
-    cut_short(&s, &["undo"]);
-    s.ok(["snap"]).says("finished the undo");
-    s.ok(["verify"]);
+    each_user(|s| {
+        let [.., b, _] = three_runs(s);
+        cut_short(s, &["undo"]);
+        let run = s.run("echo D > f1");
+        run.says("finished the undo that was cut short");
+        s.ok(["undo"]);
+        assert_is(s, &b);
+        cut_short(s, &["undo"]);
+        s.ok(["snap"]).says("finished the undo");
+        s.ok(["verify"]);
+    });
 }
 
 fn ids(s: &Sandbox) -> Vec<String> {

@@ -6,10 +6,9 @@
 //! people's tools took. SNAPBACK_KILLS sets the number of rounds, SNAPBACK_SEED what
 //! happens in them.
 
-use crate::sandbox;
 use rustix::process::Signal;
 use serde_json::Value;
-use snapback_tests::{Chance, Record, Running, Sandbox, say, times};
+use snapback_tests::{Chance, Record, Running, Sandbox, User, say, times, users};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -39,8 +38,8 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        let s = sandbox();
+    fn new(user: User) -> Self {
+        let s = Sandbox::new(crate::PROGRAM, user);
         std::fs::create_dir_all(s.config().parent().unwrap()).unwrap();
         std::fs::write(s.config(), format!("[retention]\nkeep = {KEEP}\n")).unwrap();
         s.sh(&format!(
@@ -192,16 +191,18 @@ impl World {
 
 #[test]
 fn killed_at_any_moment_the_next_command_goes_on() {
-    let mut world = World::new();
-    let longest = world.measure();
-    for round in 1..=times("SNAPBACK_KILLS", ROUNDS) {
-        world.round = round;
-        world.round(&longest);
-        if round.is_multiple_of(10) {
-            world.look();
+    for user in users() {
+        let mut world = World::new(user);
+        let longest = world.measure();
+        for round in 1..=times("SNAPBACK_KILLS", ROUNDS) {
+            world.round = round;
+            world.round(&longest);
+            if round.is_multiple_of(10) {
+                world.look();
+            }
         }
+        let World { round, killed, unfinished, .. } = world;
+        say(&format!("{user:?}: {round} rounds, {killed} were killed, {unfinished} left a step unfinished"));
+        assert!(killed > round / 10 && unfinished > 0, "{killed} killed, {unfinished} unfinished");
     }
-    let World { round, killed, unfinished, .. } = world;
-    say(&format!("{round} rounds: {killed} were killed, {unfinished} of them left a step unfinished"));
-    assert!(killed > round / 10 && unfinished > 0, "{killed} killed, {unfinished} unfinished");
 }

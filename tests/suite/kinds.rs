@@ -1,6 +1,6 @@
 //! Every kind of entry, every kind of name, every attribute, in every direction.
 
-use crate::{each_user, newest, sandbox};
+use crate::{each_user, newest};
 use snapback_tests::{Record, Sandbox, User, assert_back, assert_same, have, is_root};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -112,14 +112,15 @@ fn fifos_and_sockets_are_never_opened() {
 
 #[test]
 fn device_nodes_are_recorded_and_never_opened() {
-    let s = sandbox();
-    if !s.finish(s.command("mknod").args(["null", "c", "1", "3"])).status.success() {
-        if is_root() {
-            snapback_tests::skip("device nodes cannot be made here");
+    each_user(|s| {
+        if !s.finish(s.command("mknod").args(["null", "c", "1", "3"])).status.success() {
+            if !s.user().is_ordinary() {
+                snapback_tests::skip("device nodes cannot be made here");
+            }
+            return;
         }
-        return;
-    }
-    there_and_back(&s, "echo 0 > f", "rm null; echo A > f");
+        there_and_back(s, "echo 0 > f", "rm null; echo A > f");
+    });
 }
 
 #[test]
@@ -232,27 +233,28 @@ fn extended_attributes_and_acls() {
 
 #[test]
 fn file_capabilities_are_kept() {
-    let s = sandbox();
-    if !is_root() || !have("setcap") {
-        return;
-    }
-    s.sh("cp /bin/true tool");
-    if !s.finish(s.command("setcap").args(["cap_net_raw+ep", "tool"])).status.success() {
-        snapback_tests::skip("file capabilities cannot be set here");
-        return;
-    }
-    there_and_back(
-        &s,
-        "chown 12:34 other 2>/dev/null || true",
-        "cp tool t; rm tool; mv t tool; chmod 700 tool",
-    );
-    assert!(
-        Record::take(&s.project())
-            .entry("tool")
-            .attributes
-            .iter()
-            .any(|a| a.starts_with("security.capability"))
-    );
+    each_user(|s| {
+        if s.user().is_ordinary() || !have("setcap") {
+            return;
+        }
+        s.sh("cp /bin/true tool");
+        if !s.finish(s.command("setcap").args(["cap_net_raw+ep", "tool"])).status.success() {
+            snapback_tests::skip("file capabilities cannot be set here");
+            return;
+        }
+        there_and_back(
+            s,
+            "chown 12:34 other 2>/dev/null || true",
+            "cp tool t; rm tool; mv t tool; chmod 700 tool",
+        );
+        assert!(
+            Record::take(&s.project())
+                .entry("tool")
+                .attributes
+                .iter()
+                .any(|a| a.starts_with("security.capability"))
+        );
+    });
 }
 
 #[test]
@@ -260,19 +262,20 @@ fn owners_come_back_and_what_may_not_be_set_is_noted() {
     if !is_root() {
         return;
     }
-    let s = sandbox();
-    there_and_back(&s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
+    each_user(|s| {
+        there_and_back(s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
 
-    let s = Sandbox::new(crate::PROGRAM, User::Nobody);
-    s.sh("echo 0 > f; chmod 666 f");
-    std::os::unix::fs::chown(s.project().join("f"), Some(12), Some(34)).unwrap();
-    s.run("echo A > new; mv new f");
-    let undo = s.snapback(["undo", "--json"]);
-    undo.exits(3);
-    assert_eq!(s.read("f"), "0\n", "the content comes back");
-    assert!(undo.err().contains("owner"), "the ownership is noted\n{undo}");
-    let noted = undo.json()["not_restored"].as_array().unwrap().clone();
-    assert_eq!(noted.iter().map(|n| n["path"].as_str().unwrap()).collect::<Vec<_>>(), ["f"], "{undo}");
+        let s = Sandbox::new(crate::PROGRAM, User::Nobody);
+        s.sh("echo 0 > f; chmod 666 f");
+        std::os::unix::fs::chown(s.project().join("f"), Some(12), Some(34)).unwrap();
+        s.run("echo A > new; mv new f");
+        let undo = s.snapback(["undo", "--json"]);
+        undo.exits(3);
+        assert_eq!(s.read("f"), "0\n", "the content comes back");
+        assert!(undo.err().contains("owner"), "the ownership is noted\n{undo}");
+        let noted = undo.json()["not_restored"].as_array().unwrap().clone();
+        assert_eq!(noted.iter().map(|n| n["path"].as_str().unwrap()).collect::<Vec<_>>(), ["f"], "{undo}");
+    });
 }
 
 #[test]
@@ -304,18 +307,19 @@ fn what_could_not_be_given_back_is_given_by_the_command_that_is_named() {
 
 #[test]
 fn one_path_of_many_comes_back_alone() {
-    let s = sandbox();
-    s.sh("mkdir -p a/b; echo 0 > a/b/c; echo 0 > a/d");
-    s.run("rm -r a; echo file > a");
-    let id = newest(&s);
-    // What stands in its way is neither removed nor gone through unasked.
-    s.snapback(["restore", &id, "--path", "a/b/c"])
-        .fails(1, &[])
-        .says("a: it is a file now")
-        .says("--path a");
-    assert_eq!(s.read("a"), "file\n");
-    s.sh("rm a");
-    s.ok(["restore", &id, "--path", "a/b/c"]);
-    assert_eq!(s.read("a/b/c"), "0\n");
-    assert!(!s.has("a/d"));
+    each_user(|s| {
+        s.sh("mkdir -p a/b; echo 0 > a/b/c; echo 0 > a/d");
+        s.run("rm -r a; echo file > a");
+        let id = newest(s);
+        // What stands in its way is neither removed nor gone through unasked.
+        s.snapback(["restore", &id, "--path", "a/b/c"])
+            .fails(1, &[])
+            .says("a: it is a file now")
+            .says("--path a");
+        assert_eq!(s.read("a"), "file\n");
+        s.sh("rm a");
+        s.ok(["restore", &id, "--path", "a/b/c"]);
+        assert_eq!(s.read("a/b/c"), "0\n");
+        assert!(!s.has("a/d"));
+    });
 }

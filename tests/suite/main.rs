@@ -1,6 +1,8 @@
 //! The program as people use it: real commands in a hermetic sandbox, looked at with
 //! other people's tools. A file for each theme; nothing here knows what is inside.
 
+mod asked;
+mod attributes;
 mod bad_input;
 mod configuration;
 mod crafted;
@@ -22,6 +24,7 @@ mod not_covered;
 mod outlives;
 mod plugins;
 mod retention;
+mod selection;
 mod sharing;
 mod sqlite;
 mod status;

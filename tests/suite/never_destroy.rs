@@ -1,6 +1,6 @@
 //! Nothing is deleted or overwritten that was not captured first.
 
-use crate::{each_user, newest, sandbox};
+use crate::{each_user, newest};
 use rustix::process::Signal;
 use snapback_tests::{Record, Running, User, assert_back, assert_same};
 use std::fs;
@@ -45,6 +45,37 @@ fn what_the_snapshot_skipped_is_kept_and_reported() {
         let refused = undo.json()["not_restored"].as_array().unwrap().clone();
         assert!(refused.iter().any(|r| r["path"] == "secret"), "{undo}");
         assert_eq!((s.read("secret"), s.read("f")), ("0more\n".into(), "0".into()));
+    });
+}
+
+#[test]
+fn a_single_file_that_was_ignored_and_then_moved_is_left_where_it_is() {
+    each_user(|s| {
+        s.write("snapback.toml", "[snapshot]\nignore = [\"*.log\"]\n");
+        s.sh("mkdir d; for f in a b c e; do echo $f > $f.log; done; echo 0 > over; echo 0 > f; ln f f.log; ln -s f l.log");
+        let ino = |path: &str| fs::symlink_metadata(s.project().join(path)).unwrap().ino();
+        let before = ["a.log", "b.log", "c.log"].map(ino);
+        s.run("mv a.log a; mv b.log over; mkdir new; mv c.log new/c; cp -p e.log e; ln e.log e2; rm f.log; mv l.log l; echo A > f; echo A > d/g");
+        let dry = s.snapback(["undo", "-n", "--json"]);
+        let undo = s.snapback(["undo", "--json"]);
+        for told in [&dry, &undo] {
+            told.exits(3);
+            let refused = told.json()["not_restored"].as_array().unwrap().clone();
+            let paths: Vec<&str> = refused.iter().map(|item| item["path"].as_str().unwrap()).collect();
+            assert!(["a", "l", "new/c", "over"].iter().all(|path| paths.contains(path)), "{told}");
+            assert!(!paths.contains(&"e") && !paths.contains(&"e2") && !paths.contains(&"f"), "{told}");
+            told.says("a (it was left out as ignored, and was moved here since)");
+        }
+        assert_eq!(["a", "over", "new/c"].map(ino), before, "{undo}");
+        assert_eq!(
+            (s.read("a"), s.read("over"), s.read("new/c")),
+            ("a\n".into(), "b\n".into(), "c\n".into())
+        );
+        // What the run made goes, and what it did to what is covered is taken back.
+        assert_eq!((s.has("e"), s.has("e2"), s.has("d/g"), s.read("f")), (false, false, false, "0\n".into()));
+        s.sh("mv over b.log");
+        s.ok(["restore", "@1", "--path", "over"]);
+        assert_eq!(s.read("over"), "0\n");
     });
 }
 
@@ -140,11 +171,12 @@ fn the_selection_frozen_in_the_snapshot_decides() {
 
 #[test]
 fn a_broken_configuration_left_by_the_run_does_not_block_undo() {
-    let s = sandbox();
-    s.write("f", "0");
-    s.run("echo A > f; echo 'nonsense [' > snapback.toml");
-    s.ok(["undo"]);
-    assert_eq!((s.read("f"), s.has("snapback.toml")), ("0".into(), false));
+    each_user(|s| {
+        s.write("f", "0");
+        s.run("echo A > f; echo 'nonsense [' > snapback.toml");
+        s.ok(["undo"]);
+        assert_eq!((s.read("f"), s.has("snapback.toml")), ("0".into(), false));
+    });
 }
 
 #[test]
@@ -200,27 +232,28 @@ fn edits_made_by_hand_after_the_run_are_said_saved_and_brought_back() {
 
 #[test]
 fn an_incomplete_snapshot_is_never_offered() {
-    let s = sandbox();
-    s.sh("for d in $(seq 40); do mkdir $d; for f in $(seq 50); do head -c 20000 /dev/urandom > $d/$f; done; done");
-    let mut killed = 0;
-    for milliseconds in [5, 10, 20, 40] {
-        let mut child = s.start(["snap"]);
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        child.signal(Signal::KILL);
-        killed += usize::from(!child.wait().success());
-        let list = s.ok(["list", "--json"]).json();
-        for snap in list.as_array().unwrap() {
-            let id = snap["id"].as_str().unwrap();
-            s.ok(["show", id]);
-            s.ok(["diff", "--exit-code", id]);
+    each_user(|s| {
+        s.sh("for d in $(seq 40); do mkdir $d; for f in $(seq 50); do head -c 20000 /dev/urandom > $d/$f; done; done");
+        let mut killed = 0;
+        for milliseconds in [5, 10, 20, 40] {
+            let mut child = s.start(["snap"]);
+            std::thread::sleep(Duration::from_millis(milliseconds));
+            child.signal(Signal::KILL);
+            killed += usize::from(!child.wait().success());
+            let list = s.ok(["list", "--json"]).json();
+            for snap in list.as_array().unwrap() {
+                let id = snap["id"].as_str().unwrap();
+                s.ok(["show", id]);
+                s.ok(["diff", "--exit-code", id]);
+            }
         }
-    }
-    assert!(killed > 0, "at least one was killed in mid snapshot");
-    s.ok(["snap"]);
-    s.ok(["verify"]);
-    s.sh("rm -r 1 2 3");
-    s.ok(["undo"]);
-    assert!(s.has("1/1") && s.has("3/50"));
+        assert!(killed > 0, "at least one was killed in mid snapshot");
+        s.ok(["snap"]);
+        s.ok(["verify"]);
+        s.sh("rm -r 1 2 3");
+        s.ok(["undo"]);
+        assert!(s.has("1/1") && s.has("3/50"));
+    });
 }
 
 #[test]
@@ -243,21 +276,26 @@ fn a_damaged_object_is_found_before_anything_is_touched() {
 
 #[test]
 fn one_file_that_cannot_be_written_leaves_all_as_before_the_undo() {
-    let s = sandbox();
-    s.sh("for f in $(seq 50); do echo 0 > f$f; done");
-    s.run("for f in $(seq 50); do echo A > f$f; done; rm f1");
-    if !s.finish(s.command("chattr").args(["+i", "f30"])).status.success() {
-        snapback_tests::skip("chattr +i is not possible here");
-        return;
-    }
-    let before = Record::take(&s.project());
-    let undo = s.snapback(["undo"]);
-    let after = Record::take(&s.project());
-    s.sh("chattr -i f30");
-    undo.fails(1, &["nothing was touched"]).says("f30: ").says("chattr -i");
-    assert_back(&before, &before, &after);
-    s.ok(["undo"]);
-    assert_eq!((s.read("f1"), s.read("f30")), ("0\n".into(), "0\n".into()));
+    each_user(|s| {
+        s.sh("for f in $(seq 50); do echo 0 > f$f; done");
+        s.run("for f in $(seq 50); do echo A > f$f; done; rm f1");
+        let chattr = |flag: &str| {
+            let done = std::process::Command::new("chattr").arg(flag).arg(s.project().join("f30")).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        if !chattr("+i") {
+            snapback_tests::skip("chattr +i is not possible here");
+            return;
+        }
+        let before = Record::take(&s.project());
+        let undo = s.snapback(["undo"]);
+        let after = Record::take(&s.project());
+        assert!(chattr("-i"));
+        undo.fails(1, &["nothing was touched"]).says("f30: ").says("chattr -i");
+        assert_back(&before, &before, &after);
+        s.ok(["undo"]);
+        assert_eq!((s.read("f1"), s.read("f30")), ("0\n".into(), "0\n".into()));
+    });
 }
 
 #[test]
@@ -279,27 +317,28 @@ fn a_directory_that_may_not_be_written_leaves_all_as_before_the_undo() {
 
 #[test]
 fn a_writer_that_goes_on_during_undo_loses_nothing() {
-    let s = sandbox();
-    s.sh("mkdir w; for f in $(seq 200); do echo 0 > w/f$f; done");
-    s.run("for f in $(seq 200); do echo A > w/f$f; done");
-    // Each line that the writer has finished must be in the file or in the pre-undo snapshot.
-    let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); echo $i >> w/log; echo $i > ../last; done";
-    let mut child = Running::of(s.command("sh").args(["-c", writer]));
-    let started = Instant::now();
-    while !s.home().join("last").exists() && started.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let undo = s.snapback(["undo", "--yes"]);
-    fs::write(s.home().join("stop"), "").unwrap();
-    child.wait();
-    assert!([0, 1, 3].contains(&undo.code()), "{undo}");
-    let last: usize = fs::read_to_string(s.home().join("last")).unwrap().trim().parse().unwrap();
-    let there = fs::read_to_string(s.project().join("w/log")).unwrap_or_default();
-    let saved = s.snapback(["cat", &newest(&s), "w/log"]).out();
-    let have: std::collections::BTreeSet<usize> =
-        there.lines().chain(saved.lines()).filter_map(|l| l.parse().ok()).collect();
-    let lost: Vec<usize> = (1..=last).filter(|n| !have.contains(n)).collect();
-    assert!(lost.is_empty(), "{} of {last} lines lost, from {:?}\n{undo}", lost.len(), lost.first());
+    each_user(|s| {
+        s.sh("mkdir w; for f in $(seq 200); do echo 0 > w/f$f; done");
+        s.run("for f in $(seq 200); do echo A > w/f$f; done");
+        // Each line that the writer has finished must be in the file or in the pre-undo snapshot.
+        let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); echo $i >> w/log; echo $i > ../last; done";
+        let mut child = Running::of(s.command("sh").args(["-c", writer]));
+        let started = Instant::now();
+        while !s.home().join("last").exists() && started.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let undo = s.snapback(["undo", "--yes"]);
+        fs::write(s.home().join("stop"), "").unwrap();
+        child.wait();
+        assert!([0, 1, 3].contains(&undo.code()), "{undo}");
+        let last: usize = fs::read_to_string(s.home().join("last")).unwrap().trim().parse().unwrap();
+        let there = fs::read_to_string(s.project().join("w/log")).unwrap_or_default();
+        let saved = s.snapback(["cat", &newest(s), "w/log"]).out();
+        let have: std::collections::BTreeSet<usize> =
+            there.lines().chain(saved.lines()).filter_map(|l| l.parse().ok()).collect();
+        let lost: Vec<usize> = (1..=last).filter(|n| !have.contains(n)).collect();
+        assert!(lost.is_empty(), "{} of {last} lines lost, from {:?}\n{undo}", lost.len(), lost.first());
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a snapshot does not hold is said: at the run, in `show`, and at the undo.
 
-use crate::{each_user, newest, sandbox};
+use crate::{each_user, newest};
 use snapback_tests::{Record, Running, assert_back};
 
 #[test]
@@ -19,22 +19,23 @@ fn what_is_excluded_does_not_count_for_the_guard() {
 
 #[test]
 fn what_can_be_made_again_is_left_alone_and_listed() {
-    let s = sandbox();
-    s.write("f", "0");
-    s.sh("mkdir -p a/node_modules b/__pycache__ c/.venv d/cache target src/target
-          touch a/node_modules/x b/__pycache__/x c/.venv/pyvenv.cfg c/.venv/x d/cache/x target/x src/target/x Cargo.toml
-          printf 'Signature: 8a477f597d28d172789f06886806bc55\\n' > d/cache/CACHEDIR.TAG");
-    s.run("find . -name x -delete; echo A > f");
-    s.ok(["undo"]);
-    assert_eq!(s.read("f"), "0");
-    assert!(s.has("src/target/x"), "a directory is not build output by its name alone");
-    for path in ["a/node_modules/x", "b/__pycache__/x", "c/.venv/x", "d/cache/x", "target/x"] {
-        assert!(!s.has(path), "{path} was never captured");
-    }
-    let show = s.ok(["show", &newest(&s), "--json"]).json().to_string();
-    for path in ["a/node_modules", "b/__pycache__", "c/.venv", "d/cache", "\"target\""] {
-        assert!(show.contains(path), "{path} is listed: {show}");
-    }
+    each_user(|s| {
+        s.write("f", "0");
+        s.sh("mkdir -p a/node_modules b/__pycache__ c/.venv d/cache target src/target
+              touch a/node_modules/x b/__pycache__/x c/.venv/pyvenv.cfg c/.venv/x d/cache/x target/x src/target/x Cargo.toml
+              printf 'Signature: 8a477f597d28d172789f06886806bc55\\n' > d/cache/CACHEDIR.TAG");
+        s.run("find . -name x -delete; echo A > f");
+        s.ok(["undo"]);
+        assert_eq!(s.read("f"), "0");
+        assert!(s.has("src/target/x"), "a directory is not build output by its name alone");
+        for path in ["a/node_modules/x", "b/__pycache__/x", "c/.venv/x", "d/cache/x", "target/x"] {
+            assert!(!s.has(path), "{path} was never captured");
+        }
+        let show = s.ok(["show", &newest(s), "--json"]).json().to_string();
+        for path in ["a/node_modules", "b/__pycache__", "c/.venv", "d/cache", "\"target\""] {
+            assert!(show.contains(path), "{path} is listed: {show}");
+        }
+    });
 }
 
 #[test]
@@ -48,8 +49,18 @@ fn what_cannot_be_read_is_a_hole_that_is_shown_and_left_alone() {
         let run = s.run("echo A > f");
         run.says("closed").says("file");
         let before = Record::take(&s.project());
-        let undo = s.snapback(["undo"]);
-        assert!([0, 3].contains(&undo.code()), "{undo}");
+        s.ok(["show", "@0"]).prints("closed  unreadable").prints("file  unreadable");
+        let dry = s.snapback(["undo", "-n", "--json"]);
+        let undo = s.snapback(["undo", "--json"]);
+        for told in [&dry, &undo] {
+            told.exits(3).says("closed (").says("file (").says("unreadable");
+            let refused = told.json()["not_restored"].as_array().unwrap().clone();
+            for path in ["closed", "file"] {
+                let item = refused.iter().find(|item| item["path"] == path);
+                let reason = item.unwrap_or_else(|| panic!("{path}: {told}"))["reason"].as_str().unwrap();
+                assert!(reason.contains("unreadable"), "{told}");
+            }
+        }
         assert_eq!(s.read("f"), "0");
         let after = Record::take(&s.project());
         assert_eq!(before.entry("file"), after.entry("file"));
@@ -91,7 +102,11 @@ fn a_home_is_refused_with_the_reason_and_the_way_to_insist() {
 fn the_top_of_the_file_system_is_refused() {
     each_user(|s| {
         let run = s.finish(s.program().current_dir("/").args(["run", "--", "true"]));
-        run.fails(125, &["/"]);
+        run.fails(125, &["/ is the whole system, not a project"]).says("--allow-huge");
+        for words in [&["status"][..], &["snap"]] {
+            let said = s.finish(s.program().current_dir("/").args(words));
+            assert!((said.out() + &said.err()).contains("the whole system"), "{said}");
+        }
         assert!(!std::path::Path::new("/.snapback").exists());
     });
 }
@@ -136,25 +151,26 @@ fn gits_ignore_rules_alone_exclude_nothing() {
 
 #[test]
 fn a_file_that_grows_while_it_is_read_is_whole_or_marked() {
-    let s = sandbox();
-    s.sh("head -c 30000000 /dev/zero | tr '\\0' '0' > log");
-    let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); printf '%09d\\n' $i >> log; done";
-    let mut child = Running::of(s.command("sh").args(["-c", writer]));
-    let snap = s.snapback(["snap"]);
-    std::fs::write(s.home().join("stop"), "").unwrap();
-    child.wait();
-    assert!([0, 3].contains(&snap.code()), "{snap}");
-    let list = s.ok(["list", "--json"]).json();
-    let marked = list[0]["excluded"].as_array().unwrap().iter().any(|e| e["path"] == "log");
-    if !marked {
-        // A prefix of what was appended: lines in order, none missing.
-        let stored = s.ok(["cat", "@0", "log"]).stdout;
-        assert!(stored.len() >= 30_000_000);
-        let lines = String::from_utf8(stored[30_000_000..].to_vec()).unwrap();
-        for (n, line) in lines.split_inclusive('\n').enumerate() {
-            assert!(format!("{:09}\n", n + 1).starts_with(line), "line {n} is {line:?}");
+    each_user(|s| {
+        s.sh("head -c 30000000 /dev/zero | tr '\\0' '0' > log");
+        let writer = "i=0; while [ ! -e ../stop ]; do i=$((i+1)); printf '%09d\\n' $i >> log; done";
+        let mut child = Running::of(s.command("sh").args(["-c", writer]));
+        let snap = s.snapback(["snap"]);
+        std::fs::write(s.home().join("stop"), "").unwrap();
+        child.wait();
+        assert!([0, 3].contains(&snap.code()), "{snap}");
+        let list = s.ok(["list", "--json"]).json();
+        let marked = list[0]["excluded"].as_array().unwrap().iter().any(|e| e["path"] == "log");
+        if !marked {
+            // A prefix of what was appended: lines in order, none missing.
+            let stored = s.ok(["cat", "@0", "log"]).stdout;
+            assert!(stored.len() >= 30_000_000);
+            let lines = String::from_utf8(stored[30_000_000..].to_vec()).unwrap();
+            for (n, line) in lines.split_inclusive('\n').enumerate() {
+                assert!(format!("{:09}\n", n + 1).starts_with(line), "line {n} is {line:?}");
+            }
         }
-    }
+    });
 }
 
 #[test]
@@ -162,17 +178,18 @@ fn a_database_is_covered_without_any_configuration() {
     if !snapback_tests::have("python3") {
         return;
     }
-    let s = sandbox();
-    let sql = |text: &str| {
-        format!(
-            "python3 -c \"import sqlite3; c = sqlite3.connect('app.db'); print(c.execute('{text}').fetchall()); c.commit()\""
-        )
-    };
-    s.sh(&sql("create table t(a)"));
-    s.sh(&sql("insert into t values (1)"));
-    s.run(&format!("{}; {}", sql("delete from t"), sql("drop table t")));
-    s.ok(["undo"]);
-    assert_eq!(s.sh(&sql("select a from t")), "[(1,)]\n");
+    each_user(|s| {
+        let sql = |text: &str| {
+            format!(
+                "python3 -c \"import sqlite3; c = sqlite3.connect('app.db'); print(c.execute('{text}').fetchall()); c.commit()\""
+            )
+        };
+        s.sh(&sql("create table t(a)"));
+        s.sh(&sql("insert into t values (1)"));
+        s.run(&format!("{}; {}", sql("delete from t"), sql("drop table t")));
+        s.ok(["undo"]);
+        assert_eq!(s.sh(&sql("select a from t")), "[(1,)]\n");
+    });
 }
 
 #[test]

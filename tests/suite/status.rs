@@ -3,7 +3,7 @@
 
 use crate::{each_user, sandbox};
 use serde_json::Value;
-use snapback_tests::{Record, assert_same};
+use snapback_tests::{Record, assert_same, have};
 
 /// The values of all rows called `name`.
 fn rows(text: &str, name: &str) -> Vec<String> {
@@ -53,6 +53,43 @@ fn what_would_be_left_out_is_shown_before_anything_happens() {
             .says("big (too many files)")
             .says("2 regenerable (a/target, node_modules)");
         assert_eq!(rows(&s.ok(["status"]).out(), "left out"), want);
+    });
+}
+
+#[test]
+fn databases_are_listed_before_anything_happens() {
+    if !have("python3") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("mkdir data ign; python3 -c \"
+import sqlite3, os
+for n in ['mine.db', 'data/app', 'ign/x.db', 'log.db']:
+    c = sqlite3.connect(n); c.execute('pragma journal_mode = wal' if n == 'log.db' else 'select 1')
+    c.execute('create table t(a)'); c.commit(); n == 'log.db' and os._exit(0)
+\"; ls log.db-wal; echo 0 > f; printf 'x%.0s' $(seq 512) > page; printf 'SQLite format 3' > short");
+        s.write("snapback.toml", "[snapshot]\nignore = [\"/ign/\"]\n[[target]]\nname = \"mine\"\nbackend = \"sqlite\"\npath = \"mine.db\"\n");
+        let status = s.ok(["status"]).out();
+        assert_eq!(
+            rows(&status, "databases"),
+            ["data/app, log.db (found: each is a target of its own)"],
+            "{status}"
+        );
+        assert_eq!(rows(&status, "targets"), ["tree, mine (sqlite)"]);
+        let json = s.ok(["status", "--json"]).json();
+        assert_eq!(
+            json["survey"][0]["databases"],
+            serde_json::json!([{"path": "data/app"}, {"path": "log.db"}])
+        );
+        // What it says is what a run does.
+        let files = rows(&status, "covers")[0].split(',').next().unwrap().to_owned();
+        s.run("true").says(&files);
+        let list = s.ok(["list", "--json"]).json();
+        let names: Vec<&str> =
+            list[0]["targets"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["tree", "mine", "data/app", "log.db"]);
+        s.write("snapback.toml", "[snapshot]\nsqlite = false\n");
+        assert!(rows(&s.ok(["status"]).out(), "databases").is_empty());
     });
 }
 

@@ -1,6 +1,6 @@
 //! The store: where it lies, who sees it, what several commands at once do to it.
 
-use crate::{each_user, newest, sandbox};
+use crate::{each_user, newest};
 use snapback_tests::{Record, assert_back};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -27,84 +27,89 @@ fn it_is_private_sealed_and_passed_over_by_git() {
 
 #[test]
 fn a_store_in_the_tree_is_never_part_of_a_snapshot_nor_touched() {
-    let s = sandbox();
-    s.sh("mkdir inner; echo 0 > inner/f; echo 0 > f");
-    s.ok(["--root", "inner", "snap"]);
-    let inner = Record::take(&s.project().join("inner/.snapback"));
-    s.ok(["--root", ".", "run", "--", "sh", "-c", "echo A > inner/f; echo A > f"]);
-    s.ok(["--root", ".", "undo"]);
-    assert_eq!(s.read("inner/f"), "0\n");
-    let now = Record::take(&s.project().join("inner/.snapback"));
-    assert_back(&inner, &inner, &now);
-    let list = s.ok(["--root", ".", "list", "--json"]).json().to_string();
-    assert!(list.contains("inner/.snapback"), "it is said that it was left out: {list}");
+    each_user(|s| {
+        s.sh("mkdir inner; echo 0 > inner/f; echo 0 > f");
+        s.ok(["--root", "inner", "snap"]);
+        let inner = Record::take(&s.project().join("inner/.snapback"));
+        s.ok(["--root", ".", "run", "--", "sh", "-c", "echo A > inner/f; echo A > f"]);
+        s.ok(["--root", ".", "undo"]);
+        assert_eq!(s.read("inner/f"), "0\n");
+        let now = Record::take(&s.project().join("inner/.snapback"));
+        assert_back(&inner, &inner, &now);
+        let list = s.ok(["--root", ".", "list", "--json"]).json().to_string();
+        assert!(list.contains("inner/.snapback"), "it is said that it was left out: {list}");
+    });
 }
 
 #[test]
 fn equal_content_is_stored_once() {
-    let s = sandbox();
-    s.sh("head -c 1000000 /dev/urandom > a");
-    s.ok(["snap"]);
-    let first = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
-    assert!(first >= 1_000_000, "{first}");
-    s.sh("cp a b; mkdir d; cp a d/c");
-    s.ok(["snap"]);
-    let second = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
-    assert!(second < 50_000, "{second}");
+    each_user(|s| {
+        s.sh("head -c 1000000 /dev/urandom > a");
+        s.ok(["snap"]);
+        let first = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
+        assert!(first >= 1_000_000, "{first}");
+        s.sh("cp a b; mkdir d; cp a d/c");
+        s.ok(["snap"]);
+        let second = s.ok(["list", "--json"]).json()[0]["bytes_added"].as_u64().unwrap();
+        assert!(second < 50_000, "{second}");
+    });
 }
 
 #[test]
 fn gc_gives_back_what_nothing_needs_and_keeps_what_undo_needs() {
-    let s = sandbox();
-    let size = || s.sh("du -sb .snapback | cut -f1").trim().parse::<u64>().unwrap();
-    s.write("f", "0");
-    for _ in 0..4 {
-        s.run("head -c 2000000 /dev/urandom > big");
-    }
-    s.sh("rm big");
-    s.ok(["snap"]);
-    let before = size();
-    assert!(before > 6_000_000);
-    s.ok(["gc", "--keep", "1"]);
-    assert!(size() + 3_000_000 < before, "{} of {before}", size());
-    s.ok(["verify"]);
-    s.ok(["undo"]);
-    s.ok(["redo"]);
+    each_user(|s| {
+        let size = || s.sh("du -sb .snapback | cut -f1").trim().parse::<u64>().unwrap();
+        s.write("f", "0");
+        for _ in 0..4 {
+            s.run("head -c 2000000 /dev/urandom > big");
+        }
+        s.sh("rm big");
+        s.ok(["snap"]);
+        let before = size();
+        assert!(before > 6_000_000);
+        s.ok(["gc", "--keep", "1"]);
+        assert!(size() + 3_000_000 < before, "{} of {before}", size());
+        s.ok(["verify"]);
+        s.ok(["undo"]);
+        s.ok(["redo"]);
+    });
 }
 
 #[test]
 fn forget_removes_a_secret() {
-    let s = sandbox();
-    s.write("keep", "kept");
-    s.ok(["snap"]);
-    // What compression would not hide.
-    s.sh("head -c 400 /dev/urandom | base64 -w0 > secret");
-    s.ok(["snap"]);
-    let with = newest(&s);
-    s.sh("rm secret");
-    s.ok(["snap"]);
-    s.ok(["cat", &with, "secret"]);
-    s.ok(["forget", &with]);
-    s.snapback(["cat", &with, "secret"]).fails(1, &[]);
-    for snap in s.ok(["list", "--json"]).json().as_array().unwrap() {
-        s.snapback(["cat", snap["id"].as_str().unwrap(), "secret"]).fails(1, &[]);
-    }
-    s.ok(["verify"]);
-    assert_eq!(s.ok(["cat", "@0", "keep"]).out(), "kept");
+    each_user(|s| {
+        s.write("keep", "kept");
+        s.ok(["snap"]);
+        // What compression would not hide.
+        s.sh("head -c 400 /dev/urandom | base64 -w0 > secret");
+        s.ok(["snap"]);
+        let with = newest(s);
+        s.sh("rm secret");
+        s.ok(["snap"]);
+        s.ok(["cat", &with, "secret"]);
+        s.ok(["forget", &with]);
+        s.snapback(["cat", &with, "secret"]).fails(1, &[]);
+        for snap in s.ok(["list", "--json"]).json().as_array().unwrap() {
+            s.snapback(["cat", snap["id"].as_str().unwrap(), "secret"]).fails(1, &[]);
+        }
+        s.ok(["verify"]);
+        assert_eq!(s.ok(["cat", "@0", "keep"]).out(), "kept");
+    });
 }
 
 #[test]
 fn verify_reads_all_and_names_what_is_damaged() {
-    let s = sandbox();
-    s.sh("head -c 300000 /dev/urandom > f");
-    s.ok(["snap"]);
-    let id = newest(&s);
-    s.ok(["verify"]);
-    s.sh("p=$(ls -S .snapback/packs/* | head -1); chmod u+w $p
-          printf x | dd of=$p bs=1 seek=$(($(stat -c %s $p) / 2)) conv=notrunc 2>/dev/null");
-    let verify = s.snapback(["verify"]);
-    verify.exits(1);
-    assert!((verify.out() + &verify.err()).contains(&id), "the snapshot concerned is named\n{verify}");
+    each_user(|s| {
+        s.sh("head -c 300000 /dev/urandom > f");
+        s.ok(["snap"]);
+        let id = newest(s);
+        s.ok(["verify"]);
+        s.sh("p=$(ls -S .snapback/packs/* | head -1); chmod u+w $p
+              printf x | dd of=$p bs=1 seek=$(($(stat -c %s $p) / 2)) conv=notrunc 2>/dev/null");
+        let verify = s.snapback(["verify"]);
+        verify.exits(1);
+        assert!((verify.out() + &verify.err()).contains(&id), "the snapshot concerned is named\n{verify}");
+    });
 }
 
 #[test]
@@ -135,15 +140,47 @@ fn the_run_removes_the_history_or_the_whole_project() {
 }
 
 #[test]
+fn whatever_the_mask_of_modes_is_it_can_be_used_again() {
+    each_user(|s| {
+        for mask in ["000", "077", "111", "177", "277", "377", "777"] {
+            s.sh("rm -rf .snapback made; mkdir -p d; echo 0 > f; echo 0 > d/g; chmod 640 f; chmod 750 d; chmod 604 d/g");
+            let before = Record::take(&s.project());
+            let with = |words: &str| {
+                let script = format!("umask {mask}; \"$SNAPBACK\" {words}");
+                let done = s.finish(s.command("sh").args(["-c", &script]));
+                done.exits(0);
+                done
+            };
+            // The command has it as it was given.
+            let run =
+                with("run -- sh -c 'umask >&2; umask 022; rm -r d; echo A > f; mkdir made; touch made/h'");
+            assert!(run.err().lines().any(|line| line == format!("0{mask}")), "{run}");
+            let spoilt = Record::take(&s.project());
+            with("undo");
+            assert_back(&before, &spoilt, &Record::take(&s.project()));
+            with("redo");
+            with("gc");
+            with("undo -q");
+            with("snap");
+            with("verify");
+            s.ok(["verify"]);
+            assert_eq!(s.sh("find .snapback \"$XDG_STATE_HOME\" ! -perm -400"), "", "{mask}");
+            assert_eq!(s.sh("find .snapback -perm /077"), "", "{mask}");
+        }
+    });
+}
+
+#[test]
 fn git_clean_does_not_take_the_history() {
     if !snapback_tests::have("git") {
         return;
     }
-    let s = sandbox();
-    s.sh("git init -q .; echo 0 > f; echo .env > .gitignore; echo key > .env");
-    s.run("git clean -qfdx; ls -A > ../left");
-    s.ok(["undo"]);
-    assert_eq!((s.read("f"), s.read(".env")), ("0\n".into(), "key\n".into()));
+    each_user(|s| {
+        s.sh("git init -q .; echo 0 > f; echo .env > .gitignore; echo key > .env");
+        s.run("git clean -qfdx; ls -A > ../left");
+        s.ok(["undo"]);
+        assert_eq!((s.read("f"), s.read(".env")), ("0\n".into(), "key\n".into()));
+    });
 }
 
 #[test]

@@ -170,6 +170,54 @@ fn the_tree_never_renames_over_a_database() {
 }
 
 #[test]
+fn one_that_was_stored_as_a_file_with_its_log_comes_back_in_place() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for (left, mode) in [("wal", "wal"), ("journal", "delete")] {
+            let (log, db) = (format!("app.db-{left}"), "app.db");
+            s.sh("rm -f app.db*");
+            s.write("snapback.toml", "[snapshot]\nsqlite = false\n");
+            make(s, "app", mode, 10);
+            // What a killed process leaves: rows that are only in the log, or an open change.
+            let mut app = Python::start(s);
+            app.open("app");
+            app.sql("PRAGMA cache_size = 1");
+            app.sql("PRAGMA wal_autocheckpoint = 0");
+            if left == "journal" {
+                app.sql("BEGIN");
+            }
+            app.sql("WITH RECURSIVE n(i) AS (SELECT 11 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT INTO t SELECT i, hex(zeroblob(50)) FROM n");
+            app.kill();
+            assert!(s.has(&log), "{log}");
+            s.ok(["snap"]);
+            let plain = newest(s);
+            s.ok(["cat", &plain, &log]);
+            let stored = if left == "wal" { "[(3000,)]" } else { "[(10,)]" };
+            assert_eq!(count(s, "app"), stored);
+            s.write("snapback.toml", "[[target]]\nname = \"mine\"\nbackend = \"sqlite\"\npath = \"app.db\"\nbusy-timeout = \"1s\"\n");
+            let mut app = Python::start(s);
+            app.open("app");
+            app.sql("DELETE FROM t WHERE a > 4");
+            let before = inode(s, db);
+            s.ok(["restore", &plain, "--path", db]);
+            assert_eq!((app.count(), inode(s, db)), (stored.into(), before), "{mode}");
+            app.sql("INSERT INTO t(b) VALUES('mine')");
+            drop(app);
+            is_sound(s, "app");
+            s.ok(["undo"]);
+            assert_eq!(count(s, "app"), "[(4,)]", "{mode}");
+            // Where it is gone, it comes back as it was.
+            s.sh("rm -f app.db*");
+            s.ok(["restore", &plain, "--path", db]);
+            assert_eq!(count(s, "app"), stored);
+            s.sh("rm snapback.toml");
+        }
+    });
+}
+
+#[test]
 fn who_holds_a_found_one_is_named_and_it_can_be_skipped() {
     if !ready() {
         return;
@@ -241,11 +289,83 @@ import sqlite3
 for n in [' a b', 'q\\'uote', 'per%41', 'new\\nline', 'tree', 'x?mode=ro', '-dash', 'ä']:
     assert sqlite3.connect('./' + n).execute('select count(*) from t').fetchall() == [(1,)], n
 import os; assert os.path.getsize(b'\\xff.db') == 8192\"");
-    assert!(
-        s.ok(["list", "--json"]).json()[1]["targets"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|t| t["name"] == "./tree")
-    );
+    let list = s.ok(["list", "--json"]).json();
+    let targets = list[1]["targets"].as_array().unwrap();
+    for name in ["./tree", "\"new\\nline\"", "\"\\xff.db\"", "q'uote"] {
+        assert!(targets.iter().any(|t| t["name"] == name), "{name}: {list}");
+    }
+}
+
+#[test]
+fn one_whose_name_is_no_text_is_never_renamed_over_either() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        s.sh("mkdir d");
+        let mut app = Python::start(s);
+        for (at, name) in ["b'd/\\xff.db'", "'d/new\\nline'"].into_iter().enumerate() {
+            app.say(&format!("c = sqlite3.connect({name}, isolation_level=None, timeout=10)"));
+            app.sql("CREATE TABLE t(a INTEGER PRIMARY KEY)");
+            app.sql("INSERT INTO t VALUES(1), (2)");
+            app.say(&format!("before = os.stat({name}).st_ino"));
+            let delete = format!(
+                "import sqlite3; c = sqlite3.connect({name}); c.execute('DELETE FROM t'); c.commit()"
+            );
+            s.ok(["run", "--", "python3", "-c", &delete]);
+            assert_eq!(app.count(), "[(0,)]");
+            let diff = s.ok(["diff", "--json"]).json();
+            let key = ["path_b64", "path"][at];
+            assert_eq!(diff["changes"][0][key], ["ZC//LmRi", "d/new\nline"][at], "{diff}");
+            s.ok(["undo"]);
+            assert_eq!(
+                (app.count(), app.say(&format!("before == os.stat({name}).st_ino"))),
+                ("[(2,)]".into(), "True".into())
+            );
+            // By the name that it is shown by, and by its path.
+            let shown = ["\"d/\\xff.db\"", "\"d/new\\nline\""][at];
+            s.ok(["show", "@0"]).prints(&format!("target {shown} (backend sqlite)"));
+            s.ok(["run", "--skip", shown, "--", "python3", "-c", &delete]);
+            s.ok(["undo"]);
+            assert_eq!(app.count(), "[(0,)]", "it was skipped");
+            s.ok(["redo"]);
+            app.sql("INSERT INTO t VALUES(3)");
+            s.ok(["run", "--only", shown, "--", "python3", "-c", &delete]);
+            let path: &[u8] = [&b"d/\xff.db"[..], b"d/new\nline"][at];
+            s.ok([
+                std::ffi::OsStr::new("undo"),
+                "--path".as_ref(),
+                std::os::unix::ffi::OsStrExt::from_bytes(path),
+            ]);
+            assert_eq!(app.count(), "[(1,)]");
+            // Declared by the same words.
+            s.write(
+                "snapback.toml",
+                format!("[[target]]\nname = \"app\"\nbackend = \"sqlite\"\npath = '{shown}'\n"),
+            );
+            s.ok(["run", "--", "python3", "-c", &delete]);
+            s.ok(["show", "@0"]).prints("target app (backend sqlite)");
+            s.ok(["undo"]);
+            assert_eq!(
+                (app.count(), app.say(&format!("before == os.stat({name}).st_ino"))),
+                ("[(1,)]".into(), "True".into())
+            );
+            s.sh("rm snapback.toml");
+        }
+    });
+}
+
+#[test]
+fn one_that_sqlite_cannot_open_at_its_path_is_a_file() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    make(&s, "app", "delete", 10);
+    let names = "n=$(printf 'd%.0s' $(seq 200))";
+    s.sh(&format!("{names}; mkdir -p $n/$n/$n; mv app.db $n/$n/$n"));
+    s.run(&format!("{names}; echo spoilt > $n/$n/$n/app.db"));
+    s.ok(["undo"]);
+    s.sh(&format!("{names}; mv $n/$n/$n/app.db ."));
+    assert_eq!(count(&s, "app"), "[(10,)]");
 }

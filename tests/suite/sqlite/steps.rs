@@ -131,11 +131,21 @@ fn an_undo_that_is_killed_is_finished_by_the_next_command() {
     if !ready() {
         return;
     }
+    // With targets of their own, and found.
+    for declared in [true, false] {
+        killed_undos(declared);
+    }
+}
+
+fn killed_undos(declared: bool) {
     let s = sandbox();
-    declare(&s, &["one", "two"]);
+    if declared {
+        declare(&s, &["one", "two"]);
+    }
     make(&s, "one", "wal", 5000);
     make(&s, "two", "delete", 5000);
     s.sh("for f in $(seq 50); do echo old > f$f; done");
+    let mut cut_short = 0;
     for at in 0..12 {
         s.run(&format!(
             "for f in $(seq 50); do echo new > f$f; done; {}; {}",
@@ -155,6 +165,7 @@ fn an_undo_that_is_killed_is_finished_by_the_next_command() {
                 s.ok(["undo"]);
             }
         } else {
+            cut_short += 1;
             s.ok(["undo", "--resume"]);
         }
         assert_eq!(
@@ -165,4 +176,5 @@ fn an_undo_that_is_killed_is_finished_by_the_next_command() {
         assert_eq!(s.read("f50"), "old\n");
         is_sound(&s, "one");
     }
+    assert!(cut_short > 0, "none was hit in its middle");
 }

@@ -1,0 +1,74 @@
+//! What is asked on a terminal, and that nothing is asked without one.
+
+use crate::each_user;
+use snapback_tests::{Output, Sandbox, have};
+use std::io::Write;
+use std::process::Stdio;
+
+/// Runs the program on a terminal of its own; `answers` is what is typed there. Returns what
+/// the terminal showed, and how the program ended.
+fn on_terminal(s: &Sandbox, words: &str, answers: &str) -> Output {
+    let mut command = s.command("script");
+    command.args(["-qefc", &format!("\"$SNAPBACK\" {words}"), "/dev/null"]).env("TERM", "dumb");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    keys.write_all(answers.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(keys);
+    // All of it is talk here.
+    let line = format!("{words} < {answers:?}");
+    Output { line, status: output.status, stdout: Vec::new(), stderr: output.stdout }
+}
+
+#[test]
+fn an_undo_asks_only_where_edits_after_the_run_are_concerned() {
+    if !have("script") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("echo 0 > f; echo 0 > mine");
+        s.run("echo A > f");
+        // Nothing was edited since: nothing is asked.
+        on_terminal(s, "undo", "").exits(0).says("undone").never_says("[y/");
+        assert_eq!(s.read("f"), "0\n");
+        on_terminal(s, "redo", "").exits(0).never_says("[y/");
+        // Something was, and the answer counts.
+        s.write("mine", "by hand\n");
+        for answer in ["n\n", "\n", "whatever\n", "\u{4}"] {
+            let undo = on_terminal(s, "undo", answer);
+            undo.says("mine");
+            assert_ne!(undo.code(), 0, "{undo}");
+            assert_eq!((s.read("f"), s.read("mine")), ("A\n".into(), "by hand\n".into()), "{undo}");
+        }
+        on_terminal(s, "undo --path f", "").exits(0).never_says("[y/");
+        assert_eq!((s.read("f"), s.read("mine")), ("0\n".into(), "by hand\n".into()));
+        s.ok(["undo"]);
+        on_terminal(s, "undo", "y\n").exits(0).says("mine").says("undone");
+        assert_eq!((s.read("f"), s.read("mine")), ("0\n".into(), "0\n".into()));
+        on_terminal(s, "redo", "").exits(0);
+        assert_eq!(s.read("mine"), "by hand\n");
+        on_terminal(s, "undo --yes", "").exits(0).never_says("[y/");
+        assert_eq!(s.read("mine"), "0\n");
+    });
+}
+
+#[test]
+fn a_huge_first_snapshot_is_asked_for_on_a_terminal() {
+    if !have("script") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("mkdir data; head -c 16000000 /dev/zero > data/f0; for n in $(seq 350); do ln data/f0 data/f$n; done");
+        for answer in ["n\n", "\n"] {
+            let run = on_terminal(s, "run -- touch ran", answer);
+            run.exits(125).says("huge").says("data");
+            assert!(!s.has("ran"), "{run}");
+        }
+        on_terminal(s, "run -- touch ran", "y\n").exits(0).says("huge");
+        assert!(s.has("ran"));
+        // It is the first that is asked for.
+        on_terminal(s, "run -- touch again", "").exits(0).never_says("huge");
+        assert!(s.has("again"));
+    });
+}
