@@ -1,6 +1,6 @@
 //! Every kind of entry, every kind of name, every attribute, in every direction.
 
-use crate::{each_user, newest};
+use crate::{each_user, newest, sandbox};
 use snapback_tests::{Record, Sandbox, User, assert_back, assert_same, have, is_root};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -262,20 +262,19 @@ fn owners_come_back_and_what_may_not_be_set_is_noted() {
     if !is_root() {
         return;
     }
-    each_user(|s| {
-        there_and_back(s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
+    let s = sandbox();
+    there_and_back(&s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
 
-        let s = Sandbox::new(crate::PROGRAM, User::Nobody);
-        s.sh("echo 0 > f; chmod 666 f");
-        std::os::unix::fs::chown(s.project().join("f"), Some(12), Some(34)).unwrap();
-        s.run("echo A > new; mv new f");
-        let undo = s.snapback(["undo", "--json"]);
-        undo.exits(3);
-        assert_eq!(s.read("f"), "0\n", "the content comes back");
-        assert!(undo.err().contains("owner"), "the ownership is noted\n{undo}");
-        let noted = undo.json()["not_restored"].as_array().unwrap().clone();
-        assert_eq!(noted.iter().map(|n| n["path"].as_str().unwrap()).collect::<Vec<_>>(), ["f"], "{undo}");
-    });
+    let s = Sandbox::new(crate::PROGRAM, User::Nobody);
+    s.sh("echo 0 > f; chmod 666 f");
+    std::os::unix::fs::chown(s.project().join("f"), Some(12), Some(34)).unwrap();
+    s.run("echo A > new; mv new f");
+    let undo = s.snapback(["undo", "--json"]);
+    undo.exits(3);
+    assert_eq!(s.read("f"), "0\n", "the content comes back");
+    assert!(undo.err().contains("owner"), "the ownership is noted\n{undo}");
+    let noted = undo.json()["not_restored"].as_array().unwrap().clone();
+    assert_eq!(noted.iter().map(|n| n["path"].as_str().unwrap()).collect::<Vec<_>>(), ["f"], "{undo}");
 }
 
 #[test]

@@ -40,7 +40,9 @@ fn each_rule_leaves_out_what_it_names_with_its_sign_and_nothing_without() {
                 for (n, held) in files.iter().enumerate() {
                     let make = if *held == "CACHEDIR.TAG" { tag } else { "echo" };
                     put(format!("r{at}/with{n}"), name, &format!("{make} > {name}/{held}"), true);
-                    put(format!("r{at}/beside{n}"), name, &format!("{make} > {held}"), false);
+                    if words[0] != "*" {
+                        put(format!("r{at}/beside{n}"), name, &format!("{make} > {held}"), false);
+                    }
                 }
                 put(format!("r{at}/without"), name, "true", false);
             }
