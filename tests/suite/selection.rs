@@ -2,7 +2,7 @@
 //! of `[snapshot]`, the bounds to the last file.
 
 use crate::{each_user, newest, sandbox};
-use snapback_tests::{Record, User, assert_back, is_root, skip};
+use snapback_tests::{Record, assert_back, have, is_root, skip};
 use std::collections::BTreeSet;
 
 /// The rules that the tree's backend comes with.
@@ -89,6 +89,60 @@ fn each_rule_leaves_out_what_it_names_with_its_sign_and_nothing_without() {
 }
 
 #[test]
+fn what_git_ignores_is_what_git_check_ignore_says() {
+    if !have("git") {
+        return;
+    }
+    each_user(|s| {
+        s.sh("git init -q .; mkdir -p dist/in build out obj target; touch dist/in/f build/f out/f obj/f target/f; mkdir -p \"$XDG_CONFIG_HOME/git\" ../settings");
+        let left_out = || {
+            let status = s.ok(["status", "--json"]).json();
+            let items = status["survey"][0]["excluded"].as_array().unwrap().clone();
+            let items = items.iter().filter(|item| item["reason"] == "regenerable");
+            items.map(|item| item["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let theirs = || {
+            let told =
+                s.finish(s.command("git").args(["check-ignore", "dist", "build", "out", "obj", "target"]));
+            let mut told: Vec<String> = told.out().lines().map(str::to_owned).collect();
+            told.sort();
+            told
+        };
+        for (script, want) in [
+            ("true", &[][..]),
+            // The user's excludes file, the repository's, and one that a setting names.
+            ("echo dist/ > \"$XDG_CONFIG_HOME/git/ignore\"", &["dist"]),
+            ("echo /build > .git/info/exclude", &["build", "dist"]),
+            (
+                "echo 'out' > ../settings/ignore; git config core.excludesFile ../settings/ignore",
+                &["build", "out"],
+            ),
+            ("printf 'obj/\\n!build\\n' > .gitignore", &["obj", "out"]),
+            ("git config --unset core.excludesFile", &["dist", "obj"]),
+            (
+                "printf '[core]\\n\\texcludesfile = \"~/mine\" # mine\\n' > \"$HOME/.gitconfig\"; echo target > \"$HOME/mine\"",
+                &["obj", "target"],
+            ),
+            // What is tracked is no build output, wherever it lies.
+            ("git add -f obj/f", &["target"]),
+            ("git rm -q --cached obj/f", &["obj", "target"]),
+        ] {
+            s.sh(script);
+            assert_eq!(
+                (left_out(), theirs()),
+                (want.iter().map(|p| (*p).to_owned()).collect(), theirs()),
+                "{script}"
+            );
+            assert_eq!(theirs(), want, "{script}");
+        }
+        s.sh("git add -f obj/f; echo mine > obj/f");
+        s.run("echo spoilt > obj/f; rm target/f");
+        s.ok(["undo"]);
+        assert_eq!((s.read("obj/f"), s.has("target/f")), ("mine\n".into(), false));
+    });
+}
+
+#[test]
 fn ten_thousand_files_are_covered_and_one_more_is_not() {
     let s = sandbox();
     s.sh("mkdir most over; cd most; seq 10000 | xargs touch; cd ../over; seq 10001 | xargs touch; mkdir sub; touch sub/f");
@@ -159,7 +213,7 @@ fn other_file_systems_are_covered_where_that_was_asked_for() {
 
 #[test]
 fn without_the_tree_only_other_targets_are_captured() {
-    if !snapback_tests::have("python3") {
+    if !have("python3") {
         return;
     }
     each_user(|s| {
@@ -188,7 +242,7 @@ fn without_the_tree_only_other_targets_are_captured() {
 
 #[test]
 fn files_that_are_databases_are_files_where_that_was_asked_for() {
-    if !snapback_tests::have("python3") {
+    if !have("python3") {
         return;
     }
     each_user(|s| {
@@ -290,5 +344,4 @@ fn what_is_huge_is_told_by_bytes_and_holes_do_not_count() {
         s.sh("for n in $(seq 21 350); do rm data/f$n; done");
         s.run("touch ran");
     });
-    let _ = User::Me;
 }

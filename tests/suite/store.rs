@@ -1,6 +1,6 @@
 //! The store: where it lies, who sees it, what several commands at once do to it.
 
-use crate::{each_user, newest};
+use crate::{each_user, newest, sandbox};
 use snapback_tests::{Record, assert_back};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -137,6 +137,53 @@ fn the_run_removes_the_history_or_the_whole_project() {
             s.ok(["list"]);
         }
     });
+}
+
+#[test]
+fn looking_goes_on_where_nothing_can_be_written() {
+    if !snapback_tests::is_root() || !snapback_tests::have("python3") {
+        return;
+    }
+    let s = sandbox();
+    let sh = |script: &str| s.finish(s.command("sh").args(["-ec", script]));
+    if !sh("mkdir m; mount -t tmpfs none m").status.success() {
+        return snapback_tests::skip("mounting is not permitted");
+    }
+    let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let sql = |text: &str| {
+            format!(
+                "python3 -c \"import sqlite3; c = sqlite3.connect('a.db'); c.execute('{text}'); c.commit()\""
+            )
+        };
+        let at = |words: &[&str]| s.finish(s.program().current_dir(s.project().join("m/p")).args(words));
+        s.sh(&format!("mkdir m/p; cd m/p; touch snapback.toml; echo 0 > f; {}", sql("create table t(a)")));
+        at(&["run", "--", "sh", "-ec", &format!("echo A > f; {}", sql("insert into t values (1)"))]).exits(0);
+        s.sh("mount -o remount,ro m");
+        let before = Record::take(&s.project().join("m"));
+        for words in [&["diff"][..], &["diff", "@0"], &["diff", "--stat"]] {
+            at(words).exits(0).prints("f").prints("a.db");
+        }
+        at(&["diff", "-p"]).exits(0).prints("-0").prints("+A");
+        at(&["diff", "--exit-code"]).exits(1);
+        assert_eq!(at(&["diff", "--json"]).json()["changes"].as_array().map(Vec::len), Some(2));
+        at(&["list"]).exits(0);
+        at(&["status"]).exits(0).prints("takes back");
+        at(&["show", "@0"]).exits(0);
+        at(&["cat", "@0", "f"]).exits(0).prints("0\n");
+        at(&["verify"]).exits(0);
+        for words in [&["snap"][..], &["undo"], &["gc"]] {
+            at(words).fails(1, &["the file system is read-only"]);
+        }
+        at(&["run", "--", "touch", "ran"]).fails(125, &["the file system is read-only"]);
+        assert_back(&before, &before, &Record::take(&s.project().join("m")));
+        s.sh("mount -o remount,rw m");
+        at(&["undo"]).exits(0);
+        assert_eq!(s.read("m/p/f"), "0\n");
+    }));
+    let _ = sh("umount m");
+    if let Err(panic) = checked {
+        std::panic::resume_unwind(panic);
+    }
 }
 
 #[test]

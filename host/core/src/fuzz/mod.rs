@@ -50,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "user", run: project::user, seeds: samples::users },
     Target { name: "known", run: project::known, seeds: samples::knowns },
     Target { name: "patterns", run: project::patterns, seeds: samples::patterns },
+    Target { name: "git", run: project::git, seeds: samples::git },
     Target { name: "options", run: project::options, seeds: samples::options },
 ];
 

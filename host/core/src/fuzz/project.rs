@@ -1,11 +1,13 @@
 //! What people write and what the user's state directory holds.
 
+use crate::database::{of_setting, to_setting};
 use crate::error::{Error, Result};
 use crate::project::config::Config;
 use crate::project::registry::Known;
 use crate::project::units;
 use crate::project::user::User;
 use crate::tree::Options;
+use crate::tree::git::{Tracked, each};
 use crate::tree::ignore::Patterns;
 
 /// Fails unless a refusal is one line that says what is wrong, and one that says what to do.
@@ -71,4 +73,14 @@ pub fn options(bytes: &[u8]) {
     let Ok(options) = Options::parse(&pairs) else { return };
     assert_eq!(options.text, pairs);
     assert!(Options::parse(&options.text).is_ok());
+}
+
+/// What git has of a work tree, its index and its settings; and the path of a setting.
+pub fn git(bytes: &[u8]) {
+    let tracked = Tracked::in_file(bytes);
+    assert!(!tracked.is_any_in(b"\0"));
+    let mut told = 0;
+    each(bytes, &mut |section, key, value| told += section.len().min(1) + key.len() + value.len());
+    assert!(told <= 2 * bytes.len(), "each setting is told once");
+    assert_eq!(*of_setting(&to_setting(bytes)), *bytes);
 }

@@ -344,6 +344,38 @@ pub fn patterns() -> Vec<Vec<u8>> {
     [format!("{file}a/b/abcd"), format!("{}\n{}", "*a".repeat(30), "a".repeat(60))].map(Into::into).into()
 }
 
+/// An index of git with two paths, in each form, and settings of git.
+pub fn git() -> Vec<Vec<u8>> {
+    let index = |version: u8, hash: usize| {
+        let mut index = b"DIRC\0\0\0".to_vec();
+        index.push(version);
+        index.extend(2u32.to_be_bytes());
+        for (strip, rest) in [(0, "dist/a"), (1, "b")] {
+            let begin = index.len();
+            index.resize(begin + 40 + hash, 1);
+            index.extend([0, 6]);
+            match version {
+                4 => {
+                    index.push(strip);
+                    index.extend(rest.bytes().chain([0]));
+                }
+                _ => {
+                    index.extend(b"dist/");
+                    index.extend(rest.bytes().last());
+                    let length = (index.len() - begin + 8) / 8 * 8;
+                    index.resize(begin + length, 0);
+                }
+            }
+        }
+        index.extend(b"link");
+        index.extend(20u32.to_be_bytes());
+        index.resize(index.len() + 20 + hash, 7);
+        index
+    };
+    let settings = "[core]\n\texcludesFile = \"~/a \\\" b\" ; c\n[include \"x\"] path = d\\\n e\n# f\nbare\n";
+    vec![index(2, 20), index(2, 32), index(4, 20), settings.into(), "\"d/\\xff\\n\"".into()]
+}
+
 pub fn options() -> Vec<Vec<u8>> {
     let all = "paths=src,docs/a\nignore=*.log,/x/\ninclude=!y\nmax-files-per-dir=0\ngit=true\ntimes=stored\n\
                strategy=auto\nregenerable=node_modules,* holding CACHEDIR.TAG,target ignored else beside Cargo.toml";

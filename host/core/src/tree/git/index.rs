@@ -7,8 +7,10 @@ use super::settings::read;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// An index is not larger than this, in bytes: some millions of files.
-const LARGEST: u64 = 256 << 20;
+/// An index, and the paths in it, are not larger than this, in bytes: a million files.
+const LARGEST: u64 = 128 << 20;
+/// A path is not longer than this, in bytes; one entry may repeat most of the one before.
+const LONGEST: usize = 4096;
 
 /// Bytes of an entry before its flags: times, device, inode, mode, owner, size.
 const FIXED: usize = 40;
@@ -38,6 +40,15 @@ impl Tracked {
         {
             tracked.add(&index);
         }
+        tracked
+    }
+
+    /// Those in one file.
+    #[cfg(any(test, feature = "fuzz"))]
+    pub fn in_file(index: &[u8]) -> Self {
+        let mut tracked = Self::default();
+        tracked.add(index);
+        assert!(tracked.paths.len() as u64 <= LARGEST + LONGEST as u64 + 1);
         tracked
     }
 
@@ -84,6 +95,9 @@ impl Tracked {
             let name = index.get(at..)?;
             let end = name.iter().position(|&b| b == 0)?;
             last.extend_from_slice(&name[..end]);
+            if last.len() > LONGEST || self.paths.len() as u64 > LARGEST {
+                return None;
+            }
             if last.len().min(usize::from(LENGTH)) != usize::from(bits & LENGTH) {
                 return None;
             }

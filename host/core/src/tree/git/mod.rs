@@ -11,12 +11,14 @@ mod position;
 mod present;
 mod settings;
 
-pub(in crate::tree) use index::Tracked;
+pub(crate) use index::Tracked;
 pub use locate::{Located, locate, locate_around};
 pub use moved::{Moved, State, moved, short};
 pub use position::{Head, Position};
 pub use present::{Standing, present};
 pub use settings::GitUser;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use settings::each;
 pub(in crate::tree) use settings::read;
 
 #[cfg(test)]

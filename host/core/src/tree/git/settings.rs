@@ -81,11 +81,11 @@ pub fn read(at: impl AsFd, path: &Path, largest: u64) -> Option<Vec<u8>> {
 }
 
 /// What is done with a setting.
-type Tell<'t> = &'t mut dyn FnMut(&[u8], &[u8], &[u8]);
+pub(crate) type Tell<'t> = &'t mut dyn FnMut(&[u8], &[u8], &[u8]);
 
 /// Tells each setting in `text`: section and key in small letters, value. Ends where git
 /// would refuse the file.
-fn each(text: &[u8], tell: Tell<'_>) {
+pub(crate) fn each(text: &[u8], tell: Tell<'_>) {
     let mut rest = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut section: Vec<u8> = Vec::new();
     loop {
