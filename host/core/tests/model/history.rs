@@ -134,10 +134,20 @@ impl History {
     /// Where `undo --step` goes: one snapshot of the newest run back.
     pub fn one_back(&self, now: &Listing) -> Option<Way> {
         let run = self.done.iter().rfind(|step| step.kind == SnapshotKind::Run)?.before;
-        let own: Vec<&Snap> =
-            self.snaps.iter().rev().filter(|snap| snap.number == run || snap.run == Some(run)).collect();
-        let here = own.iter().position(|snap| *snap.state == *now);
-        let at = here.map_or(0, |at| (at + 1).min(own.len() - 1));
+        // Those of the runs inside it are its own as well.
+        let mut inside = vec![run];
+        let mut own: Vec<&Snap> = Vec::new();
+        for snap in self.snaps.iter().filter(|snap| snap.number >= run) {
+            if snap.number == run || snap.run.is_some_and(|run| inside.contains(&run)) {
+                inside.push(snap.number);
+                own.insert(0, snap);
+            }
+        }
+        let is_here = |snap: &Snap| *snap.state == *now;
+        let at = own
+            .iter()
+            .position(|snap| is_here(snap))
+            .map_or(0, |here| (here + 1..own.len()).find(|at| !is_here(own[*at])).unwrap_or(own.len() - 1));
         Some(Way { to: own[at].number, step: None })
     }
 
