@@ -12,6 +12,7 @@ wit_bindgen::generate!({
             import snapback:plugin/sqlite@0.1.0;
             import snapback:plugin/file@0.1.0;
             import snapback:plugin/process@0.1.0;
+            import snapback:plugin/docker@0.1.0;
             include snapback:plugin/wasi-plugin@0.1.0;
         }
     ",

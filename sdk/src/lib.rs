@@ -91,6 +91,11 @@ pub mod sqlite {
     pub use crate::bindings::snapback::plugin::sqlite::Database;
 }
 
+/// Docker volumes, captured and restored by the host, and the containers that use them.
+pub mod docker {
+    pub use crate::bindings::snapback::plugin::docker::{Quiesced, Volume};
+}
+
 /// The result of everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -4,7 +4,7 @@
                     [--dir DIR] [--disk DIR] [--json FILE]
 
 Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
-open). Without any: 500, S, M, L, D; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
+open), V (10,000 files and 500 MB in a Docker volume). Without any: 500, S, M, L, D, V; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
 the measurements work. Peers that are missing are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
@@ -25,6 +25,7 @@ import floors
 import large
 import peers
 import small
+import volumes
 from install import peers_here
 from measure import Results, Runner
 from mount import disk
@@ -33,7 +34,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B", "D")
+NAMES = ("500", "S", "M", "L", "B", "D", "V")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -80,6 +81,8 @@ class Bench:
             large.measure(self)
         elif name == "D":
             database.measure(self, rounds)
+        elif name == "V":
+            volumes.measure(self, rounds)
         else:
             # One round of L is as long as seven of M.
             trees = Trees(self, name)

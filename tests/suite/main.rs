@@ -7,6 +7,7 @@ mod bad_input;
 mod configuration;
 mod crafted;
 mod damage;
+mod docker;
 mod foreign;
 mod full_disk;
 mod git;

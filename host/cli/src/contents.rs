@@ -6,16 +6,60 @@ use snapback_core::history::Snapshot;
 use snapback_core::history::snapshot::Captured;
 use snapback_core::object::ObjectKind;
 use snapback_core::store::Source;
+use snapback_core::text::Bytes;
 use snapback_core::tree::node::{Entry, Node, decode_tree};
 use snapback_core::tree::root::{Root, Why};
+use snapback_core::tree::view::read_root;
+use snapback_core::volume::directory_of;
 
-/// The directories that `captured` holds.
+/// The directories that `captured` holds, those of volumes among them.
 ///
 /// # Errors
 /// When one cannot be read.
 pub fn roots(source: &dyn Source, captured: &Captured) -> Result<Vec<Root>> {
-    let parts = captured.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root);
-    parts.map(|part| Root::decode(&source.read(&part.content)?)).collect()
+    Ok(placed(source, captured)?.into_iter().map(|(_, root)| root).collect())
+}
+
+/// The same, each with where it lies in the project: a volume lies at `NAME:`, where NAME
+/// is the target's.
+fn placed(source: &dyn Source, captured: &Captured) -> Result<Vec<(Vec<u8>, Root)>> {
+    let mut placed = Vec::new();
+    for part in &captured.parts {
+        let Some(key) = directory_of(source, &part.content)? else { continue };
+        let root = read_root(source, &key)?;
+        let base = match part.content.kind() {
+            ObjectKind::Volume => volume_base(&captured.target.name),
+            _ => base(&root.value),
+        };
+        placed.push((base, root));
+    }
+    Ok(placed)
+}
+
+/// Whether `captured` is of a volume.
+pub fn has_volume(captured: &Captured) -> bool {
+    captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
+}
+
+/// The target and the path inside it that `path` names in a volume of `snapshot`: it
+/// begins with the target's name and a colon.
+pub fn in_volume<'p>(snapshot: &Snapshot, path: &'p [u8]) -> Option<(&'p str, &'p [u8])> {
+    let colon = path.iter().position(|&b| b == b':')?;
+    let name = std::str::from_utf8(&path[..colon]).ok()?;
+    let rest = path[colon + 1..].strip_prefix(b"/").unwrap_or(&path[colon + 1..]);
+    snapshot.target(name).filter(|captured| has_volume(captured)).map(|_| (name, rest))
+}
+
+/// The path of what lies at `inside` in the volume of `target`: `NAME:/a/b`.
+pub fn path_in_volume(target: &str, inside: &[u8]) -> Bytes {
+    let names = inside.split(|&b| b == b'/').filter(|name| !name.is_empty() && *name != b".");
+    let base = volume_base(target);
+    Bytes(std::iter::once(&base[..]).chain(names).collect::<Vec<_>>().join(&b'/'))
+}
+
+/// Where what the target called `name` has of a volume lies in the project.
+pub fn volume_base(name: &str) -> Vec<u8> {
+    format!("{name}:").into_bytes()
 }
 
 /// What a snapshot has at a path.
@@ -38,8 +82,8 @@ pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Fou
         if let Some(entry) = in_database(source, captured, path)? {
             return Ok(Found::There(entry));
         }
-        for root in roots(source, captured)? {
-            let Some(path) = within(path, &base(&root.value)) else { continue };
+        for (base, root) in placed(source, captured)? {
+            let Some(path) = within(path, &base) else { continue };
             if let Some(entry) = find(source, &root, path)? {
                 return Ok(Found::There(entry));
             }

@@ -4,6 +4,7 @@
 //! core is all it gets: it reads no environment and no configuration of the user's.
 
 use crate::args::Global;
+use crate::contents;
 use crate::exit::Code;
 use crate::output::Out;
 use crate::places::{self, Places};
@@ -166,6 +167,7 @@ impl Context {
                 scratch: std::env::temp_dir(),
                 own: Arc::new(own),
                 git: Arc::new(places.git.clone()),
+                itself: std::env::current_exe().ok(),
             },
         }
     }
@@ -190,7 +192,16 @@ impl Context {
     /// # Errors
     /// `Invalid` for one that lies outside.
     pub fn inside(&self, project: &Project, paths: &[PathBuf]) -> Result<Vec<Bytes>> {
-        paths.iter().map(|path| places::inside(project.root(), &self.here, path)).collect()
+        let newest = project.ids().ok().and_then(|ids| project.load(ids.first()?).ok());
+        let inside = |path: &PathBuf| {
+            let named = Bytes::from(&**path);
+            // A path in a volume is no path from here.
+            match newest.as_ref().and_then(|newest| contents::in_volume(newest, &named.0)) {
+                Some((target, inside)) => Ok(contents::path_in_volume(target, inside)),
+                None => places::inside(project.root(), &self.here, path),
+            }
+        };
+        paths.iter().map(inside).collect()
     }
 
     /// The present, in milliseconds since 1970.

@@ -36,6 +36,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     faults::in_words();
     umask::spare_owner();
+    if let Some(code) = commands::inside::run() {
+        return ExitCode::from(code.0);
+    }
     let code = match Cli::try_parse() {
         Ok(cli) => run(cli),
         Err(error) => usage::tell(&error),

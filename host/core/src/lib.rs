@@ -2,7 +2,7 @@
 //!
 //! Rooms: `disk` (the one door to the file system), `object` (keys and bytes),
 //! `store` (packs and index), `tree` (directories), `database` (what is captured of
-//! one, not how it is opened), `backend` (what the runtime
+//! one, not how it is opened), `volume` (the same of a container engine's), `backend` (what the runtime
 //! implements), `journal`, `timeline` and `session` (history), `project`
 //! (snapback.toml and the root). Knows nothing of WebAssembly, of a command line or
 //! of the environment; never prints.
@@ -25,5 +25,6 @@ pub mod store;
 mod testing;
 pub mod text;
 pub mod tree;
+pub mod volume;
 
 pub use error::{Error, Kind, Result};

@@ -29,4 +29,10 @@ pub const ALL: &[Builtin] = &[
         manifest: include_str!("../../../plugins/sqlite/manifest.toml"),
         interfaces: &["sqlite"],
     },
+    Builtin {
+        name: "docker-volume",
+        component: include_bytes!("../../../plugins/docker-volume/docker-volume.wasm"),
+        manifest: include_str!("../../../plugins/docker-volume/manifest.toml"),
+        interfaces: &["docker"],
+    },
 ];

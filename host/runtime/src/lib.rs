@@ -3,8 +3,8 @@
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
 //! (where components are), `encode` (a component of a module), `manifest` (what one says about itself), `grant` (what one may
 //! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
-//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `process`
-//! (programs) and `file` (single files) likewise,
+//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `docker`
+//! (volumes), `process` (programs) and `file` (single files) likewise,
 //! `registry` (all of it together). Knows objects and trees, not history; never prints;
 //! reads no environment.
 
@@ -14,6 +14,7 @@ mod builtin;
 mod component;
 mod digest;
 mod discover;
+pub mod docker;
 mod encode;
 mod engine;
 mod file;

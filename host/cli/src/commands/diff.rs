@@ -10,7 +10,7 @@ use crate::output::Out;
 use crate::render::words::{Counts, letter};
 use crate::render::{database, patch, plan};
 use crate::terminal::{Terminal, Tone};
-use snapback_core::backend::{Cancel, Target};
+use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
@@ -58,7 +58,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         counts: BTreeMap::new(),
         begun: false,
     };
-    let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(&c.target))).collect();
+    let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(c))).collect();
     found.begin(&from, to)?;
     let mut any = false;
     let writer = present.as_ref().map(|present| &present.source);
@@ -88,8 +88,11 @@ fn before_last_step(project: &Project) -> Result<Snapshot> {
 }
 
 /// Where a target's directory lies in the project.
-fn base(target: &Target) -> Vec<u8> {
-    target.settings.get("path").map_or_else(Vec::new, |path| contents::base(path))
+fn base(captured: &Captured) -> Vec<u8> {
+    if contents::has_volume(captured) {
+        return contents::volume_base(&captured.target.name);
+    }
+    captured.target.settings.get("path").map_or_else(Vec::new, |path| contents::base(path))
 }
 
 /// Whether a change inside a target is at one of `paths` of the project, or lies in

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod forget;
 pub mod gc;
 mod histories;
+pub mod inside;
 pub mod list;
 mod put_back;
 pub mod redo;

@@ -129,8 +129,12 @@ fn was_finished(context: &mut Context, session: &Session, finished: &Finished) -
 fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
     let store = session.need_store()?;
     for path in paths {
-        let covers = |of: &[u8]| of.strip_prefix(&path.0[..]).is_some_and(|r| r.is_empty() || r[0] == b'/');
-        if path.0.is_empty() || plan.changes.iter().any(|change| covers(&change.path)) {
+        let (target, inside) = match contents::in_volume(&plan.to, &path.0) {
+            Some((target, inside)) => (Some(target), inside),
+            None => (None, &path.0[..]),
+        };
+        let mut changes = plan.changes.iter().filter(|c| target.is_none_or(|target| *c.target == *target));
+        if inside.is_empty() || changes.any(|change| contents::within(&change.path, inside).is_some()) {
             continue;
         }
         let found = contents::look(&**store, &plan.to, &path.0)?;

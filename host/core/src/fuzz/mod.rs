@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "root", run: objects::root, seeds: samples::roots },
     Target { name: "opaque", run: objects::opaque, seeds: samples::opaques },
     Target { name: "database", run: objects::database, seeds: samples::databases },
+    Target { name: "volume", run: objects::volume, seeds: samples::volumes },
     Target { name: "key", run: objects::key, seeds: samples::keys },
     Target { name: "table", run: packs::table, seeds: samples::tables },
     Target { name: "pack", run: packs::pack, seeds: samples::packs },

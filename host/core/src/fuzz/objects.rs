@@ -6,6 +6,7 @@ use crate::store::content::{List, children};
 use crate::store::opaque::Opaque;
 use crate::tree::node::{decode_times, decode_tree, encode_times, encode_tree, is_name};
 use crate::tree::root::Root;
+use crate::volume::Volume;
 
 /// A directory.
 pub fn tree(bytes: &[u8]) {
@@ -57,6 +58,13 @@ pub fn database(bytes: &[u8]) {
     assert_eq!(database.encode(), bytes);
     assert!(database.path.split(|&b| b == b'/').all(is_name));
     assert!(database.found.entries().iter().all(|entry| is_name(&entry.name)));
+}
+
+/// A captured volume.
+pub fn volume(bytes: &[u8]) {
+    let Ok(volume) = Volume::decode(bytes) else { return };
+    assert_eq!(volume.encode(), bytes);
+    assert_eq!(volume.root.kind(), ObjectKind::Root);
 }
 
 /// A key, as bytes and as text.

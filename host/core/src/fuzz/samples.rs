@@ -20,6 +20,7 @@ use crate::tree::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree}
 use crate::tree::root::{GitRecord, LeftOut, Root, Stamp, Why};
 use crate::tree::scan::Stat;
 use crate::tree::statcache::{RecordBuilder, Remembered, StatCache, Update};
+use crate::volume::Volume;
 
 fn key(kind: ObjectKind) -> Key {
     Key::of(kind, b"something")
@@ -124,8 +125,22 @@ pub fn databases() -> Vec<Vec<u8>> {
     ]
 }
 
+pub fn volumes() -> Vec<Vec<u8>> {
+    let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let volume = Volume {
+        name: "project_data".into(),
+        present: true,
+        driver: "local".into(),
+        options: [pair("device", "tmpfs"), pair("type", "tmpfs")].into(),
+        labels: [pair("com.docker.compose.volume", "data")].into(),
+        root: key(ObjectKind::Root),
+    };
+    let absent = Volume { present: false, options: Default::default(), ..volume.clone() };
+    vec![volume.encode(), absent.encode()]
+}
+
 pub fn keys() -> Vec<Vec<u8>> {
-    let all = (1..=7).filter_map(ObjectKind::from_number).map(key);
+    let all = (1..=8).filter_map(ObjectKind::from_number).map(key);
     all.flat_map(|key| [key.to_bytes().to_vec(), key.to_string().into_bytes()]).collect()
 }
 

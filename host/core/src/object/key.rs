@@ -23,6 +23,8 @@ pub enum ObjectKind {
     Opaque = 6,
     /// A captured database (see `database`).
     Database = 7,
+    /// A captured volume (see `volume`).
+    Volume = 8,
 }
 
 impl ObjectKind {
@@ -36,6 +38,7 @@ impl ObjectKind {
             5 => Self::Root,
             6 => Self::Opaque,
             7 => Self::Database,
+            8 => Self::Volume,
             _ => return None,
         })
     }
@@ -49,6 +52,7 @@ impl ObjectKind {
             Self::Root => "root",
             Self::Opaque => "opaque",
             Self::Database => "database",
+            Self::Volume => "volume",
         }
     }
 }
@@ -109,7 +113,7 @@ impl Key {
         let wrong = || Error::new(Kind::Invalid, format!("`{text}` is not the name of an object"));
         let (word, hex) = text.split_once(':').ok_or_else(wrong)?;
         let kind =
-            (1..=7).filter_map(ObjectKind::from_number).find(|k| k.word() == word).ok_or_else(wrong)?;
+            (1..=8).filter_map(ObjectKind::from_number).find(|k| k.word() == word).ok_or_else(wrong)?;
         let hash = from_hex(hex.as_bytes()).ok_or_else(wrong)?;
         Ok(Self { kind, hash })
     }

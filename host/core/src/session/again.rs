@@ -12,6 +12,7 @@ use crate::history::journal::Journal;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::Record;
 use crate::tree::Plans;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How often a target is captured again: one that can be held, once is enough for.
@@ -27,6 +28,9 @@ pub(super) struct Going<'a> {
     pub partial: bool,
     /// How directories are put back, as far as that was planned.
     pub plans: Arc<Plans>,
+    /// What targets hold that were captured again: until all are put back, or back where
+    /// they were.
+    pub holds: HashMap<String, Arc<Hold>>,
 }
 
 impl Session {
@@ -37,12 +41,13 @@ impl Session {
             let ready = Ready { hold: hold.cloned(), plans: going.plans.clone() };
             self.restore_target(going.journal, name, (going.to, going.saved), going.partial, ready)
         };
-        let mut done = restore(going, None);
+        let mut done = restore(going, going.holds.get(name));
         for _ in 0..TRIES {
             if !matches!(&done, Err(error) if error.kind() == Kind::Changed) {
                 break;
             }
             let hold = Arc::new(Hold::default());
+            going.holds.insert(name.to_owned(), hold.clone());
             self.save_again(going, name, &hold)?;
             done = restore(going, Some(&hold));
         }

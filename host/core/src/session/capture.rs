@@ -12,6 +12,8 @@ use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
 use crate::text::Bytes;
 use crate::tree::root::{Root, Why};
+use crate::tree::view::read_root;
+use crate::volume::{Volume, directory_of};
 use std::sync::Arc;
 
 /// What is to be captured: a target, and what a restore that follows will write.
@@ -134,7 +136,7 @@ impl Project {
         if releases {
             self.unkept.note(env, target, writer, &backend, &parts);
         }
-        let roots: Vec<Root> = roots(&***writer, &parts).collect::<Result<_>>()?;
+        let roots: Vec<Root> = directories(&***writer, &parts).collect::<Result<_>>()?;
         let mut omitted = noted.take_omitted();
         for root in &roots {
             // What a captured directory records itself is not recorded twice.
@@ -179,7 +181,7 @@ fn left_out(roots: &[Root]) -> Vec<LeftOut> {
     all.filter(|left| left.count > 0 || left.files.is_some()).collect()
 }
 
-/// The captured directories among `parts`.
+/// The captured directories among `parts`, which lie at a path.
 pub(super) fn roots<'a>(
     source: &'a dyn Source,
     parts: &'a [Part],
@@ -188,6 +190,17 @@ pub(super) fn roots<'a>(
         .iter()
         .filter(|part| part.content.kind() == ObjectKind::Root)
         .map(|part| Root::decode(&source.read(&part.content)?))
+}
+
+/// The directories among `parts`, and in volumes.
+pub(super) fn directories<'a>(
+    source: &'a dyn Source,
+    parts: &'a [Part],
+) -> impl Iterator<Item = Result<Root>> + use<'a> {
+    parts.iter().filter_map(|part| match directory_of(source, &part.content) {
+        Ok(key) => Some(read_root(source, &key?)),
+        Err(error) => Some(Err(error)),
+    })
 }
 
 /// Whether two captures hold the same state, times aside; with `git`, also of the
@@ -215,6 +228,7 @@ pub(super) fn same_content(source: &dyn Source, a: &Key, b: &Key, git: bool) -> 
             a.same_state(&b) && (!git || a.git == b.git)
         }
         ObjectKind::Database => Database::load(source, a)?.same_state(&Database::load(source, b)?),
+        ObjectKind::Volume => Volume::load(source, a)?.same_state(&Volume::load(source, b)?, source)?,
         _ => false,
     })
 }

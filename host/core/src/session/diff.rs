@@ -13,7 +13,8 @@ use crate::store::{Source, Writer};
 use crate::tree::Plans;
 use crate::tree::compare::{self, Change, ChangeKind, Only};
 use crate::tree::node::{Entry, Node};
-use crate::tree::root::Root;
+use crate::tree::view::read_root;
+use crate::volume::directory_of;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -253,7 +254,10 @@ pub(super) fn in_target(
         if same_content(source, &part.content, &other.content, false)? {
             continue;
         }
-        if part.content.kind() == ObjectKind::Root && other.content.kind() == ObjectKind::Root {
+        let directories = (directory_of(source, &part.content)?, directory_of(source, &other.content)?);
+        if let (Some(a), Some(b)) = directories
+            && part.content.kind() == other.content.kind()
+        {
             let mut tell = |change: &Change| {
                 let (target, path) = (target.clone(), change.path.clone());
                 let (kind, what) = (change.kind(), What::of(change));
@@ -263,8 +267,7 @@ pub(super) fn in_target(
                 told?;
                 continue;
             }
-            let a = Root::decode(&source.read(&part.content)?)?;
-            let b = Root::decode(&source.read(&other.content)?)?;
+            let (a, b) = (read_root(source, &a)?, read_root(source, &b)?);
             for change in compare::compare(source, &a, &b, &Only::default())? {
                 tell(&change?)?;
             }

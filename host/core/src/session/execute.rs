@@ -17,7 +17,7 @@ use crate::history::snapshot::Snapshot;
 use crate::history::timeline::{Record, Timeline};
 use crate::text::Bytes;
 use crate::tree::Plans;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Something that a restore left as it was.
@@ -53,6 +53,14 @@ pub(super) struct Ready {
     pub hold: Option<Arc<Hold>>,
     /// How directories are put back, as far as that was planned.
     pub plans: Arc<Plans>,
+}
+
+impl Ready {
+    /// With what is held, or with nothing that is held yet: what can be held is held
+    /// from here on, since nobody captures it again.
+    pub fn holding(hold: Option<Arc<Hold>>) -> Self {
+        Self { hold: Some(hold.unwrap_or_default()), plans: Arc::default() }
+    }
 }
 
 /// What was done.
@@ -128,6 +136,7 @@ impl Session {
                 own,
                 partial,
                 plans: plan.plans,
+                holds: HashMap::new(),
             })?);
             self.note(&journal)?;
         } else {
@@ -165,10 +174,11 @@ impl Session {
                     // By the law, who is in use or has changed was not touched.
                     let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
                     let touched = if untouched { &names[..at] } else { &names[..=at] };
-                    let Going { journal, to, saved, .. } = &going;
+                    let Going { journal, to, saved, holds, .. } = &going;
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
-                        let back = self.restore_target(journal, name, (saved, to), true, Ready::default());
+                        let ready = Ready::holding(holds.get(name).cloned());
+                        let back = self.restore_target(journal, name, (saved, to), true, ready);
                         second = second.and(back.map(drop));
                     }
                     let ended = second.and_then(|()| Journal::end(&self.env().disk, &self.dir));

@@ -4,7 +4,7 @@
 //! shown is what will be done; executing it commits that capture first.
 
 use super::beyond::Beyond;
-use super::capture::{holds_its_own, holds_with_git, roots};
+use super::capture::{directories, holds_its_own, holds_with_git};
 use super::diff::{By, Difference, Finer, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
@@ -14,6 +14,7 @@ use crate::history::Id;
 use crate::history::journal::Verb;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
+use crate::object::ObjectKind;
 use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
@@ -145,10 +146,14 @@ impl Session {
             Ask::UndoStep => (Action::Restore, None, self.one_back(&timeline)?),
             Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
         };
+        let (targets, paths) = &of_volume(&to, targets, paths)?;
         let names = chosen(&to, targets)?;
-        let meant: Vec<&Captured> =
-            to.targets.iter().filter(|c| names.is_empty() || names.contains(&c.target.name)).collect();
-        let (names, mut trees) = match paths {
+        // Paths of the project are none of a volume's.
+        let may_be = |c: &&Captured| paths.is_empty() || !is_volume(c);
+        let is_meant =
+            |c: &&Captured| if names.is_empty() { may_be(c) } else { names.contains(&c.target.name) };
+        let meant: Vec<&Captured> = to.targets.iter().filter(is_meant).collect();
+        let (names, mut trees) = match &paths[..] {
             [] => (names, Vec::new()),
             paths => self.narrowed(&to, &meant, paths)?,
         };
@@ -300,6 +305,30 @@ fn nothing(timeline: &Timeline, what: &str) -> Error {
     }
 }
 
+/// `targets` and `paths`, where these lie in a volume: they name it, and what lies in it.
+fn of_volume(to: &Snapshot, targets: &[String], paths: &[Bytes]) -> Result<(Vec<String>, Vec<Bytes>)> {
+    let mut inside: Vec<(&str, Bytes)> = Vec::new();
+    for path in paths {
+        let Some(colon) = path.0.iter().position(|&b| b == b':') else { continue };
+        let (name, rest) = (std::str::from_utf8(&path.0[..colon]).unwrap_or_default(), &path.0[colon + 1..]);
+        if to.target(name).is_some_and(is_volume) {
+            inside.push((name, Bytes(rest.strip_prefix(b"/").unwrap_or(rest).to_vec())));
+        }
+    }
+    let Some((name, _)) = inside.first() else { return Ok((targets.to_vec(), paths.to_vec())) };
+    if inside.len() < paths.len() || inside.iter().any(|(other, _)| other != name) {
+        let why = "paths in a volume are put back by themselves";
+        return Err(Error::new(Kind::Invalid, why).hint("name what lies in other places in another command"));
+    }
+    let names = vec![(*name).to_owned()];
+    let whole = inside.iter().any(|(_, path)| path.0.is_empty());
+    Ok((names, if whole { Vec::new() } else { inside.into_iter().map(|(_, path)| path).collect() }))
+}
+
+fn is_volume(captured: &Captured) -> bool {
+    captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
+}
+
 fn chosen(to: &Snapshot, targets: &[String]) -> Result<Vec<String>> {
     for name in targets {
         if to.target(name).is_none() {
@@ -326,7 +355,7 @@ pub(super) fn is_within(path: &[u8], paths: &[Bytes]) -> bool {
 /// What should have been captured and was not, where it is concerned.
 fn holes(store: &Arc<Store>, stored: &Captured, paths: &[Bytes]) -> Result<Vec<NotRestored>> {
     let mut holes = Vec::new();
-    for root in roots(&**store, &stored.parts) {
+    for root in directories(&**store, &stored.parts) {
         for item in root?.left_out.into_iter().filter(|item| item.why.is_hole()) {
             if is_within(&item.path, paths) {
                 holes.push(NotRestored {

@@ -131,13 +131,16 @@ impl Session {
         for name in &journal.targets.clone() {
             let done = match how {
                 Recovery::TakeBack => {
-                    self.restore_target(&journal, name, (&saved, &to), true, Ready::default())
+                    self.restore_target(&journal, name, (&saved, &to), true, Ready::holding(None))
                 }
                 _ => {
                     let (to, saved) = (&to, &mut saved);
                     let journal = &mut journal;
                     let plans = Default::default();
-                    let mut going = Going { journal, to, saved, own: false, partial: true, plans };
+                    // What was saved when the step began is what a redo brings back: it is not captured
+                    // again, half put back as it may be.
+                    let holds = [(name.clone(), Default::default())].into();
+                    let mut going = Going { journal, to, saved, own: false, partial: true, plans, holds };
                     self.restore_or_again(&mut going, name)
                 }
             };

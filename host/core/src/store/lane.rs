@@ -122,6 +122,10 @@ impl Gather {
         }
         let raw = &buffer.raw[..buffer.used];
         let objects = std::mem::take(&mut buffer.objects);
+        if writer.send(&objects, raw).map_err(|e| writer.fail(e))? {
+            buffer.clear();
+            return Ok(());
+        }
         let encoder = &mut self.encoder;
         let encoded = &mut self.encoded;
         let mut compress = |bytes: &[u8]| {

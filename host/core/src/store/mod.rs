@@ -9,6 +9,7 @@ mod append;
 pub mod birth;
 mod catalog;
 pub mod content;
+mod far;
 mod frames;
 pub mod gc;
 pub(crate) mod index;
@@ -27,6 +28,7 @@ mod workspace;
 mod write;
 
 pub(crate) use catalog::DAMAGED;
+pub use far::Far;
 pub use lane::Lane;
 pub use lock::Lock;
 pub(crate) use open::FORMAT;
@@ -96,6 +98,8 @@ pub struct Store {
     catalog: RwLock<Option<Arc<Catalog>>>,
     open_packs: Mutex<Vec<(PackName, Arc<File>)>>,
     frames: frames::Frames,
+    /// Where its objects are, when they are not here.
+    far: Option<Arc<dyn Far>>,
 }
 
 impl Store {

@@ -159,6 +159,7 @@ impl Store {
             catalog: RwLock::default(),
             open_packs: Mutex::default(),
             frames: Frames::default(),
+            far: None,
         }))
     }
 

@@ -23,6 +23,9 @@ const ATTEMPTS: usize = 5;
 impl Store {
     /// Whether the object is stored (in a sealed pack that can be relied on).
     pub fn contains(&self, key: &Key) -> Result<bool> {
+        if let Some(far) = &self.far {
+            return far.contains(key);
+        }
         let catalog = self.catalog()?;
         match catalog.contains(key) {
             Err(e) if e.kind() == Kind::Corrupt => {
@@ -136,6 +139,9 @@ impl Source for Store {
     }
 
     fn view(&self, key: &Key, f: Viewer<'_>) -> Result<()> {
+        if let Some(far) = &self.far {
+            return Self::view_far(&**far, key, f);
+        }
         let shown = std::cell::Cell::new(false);
         let mut f = |bytes: &[u8]| {
             shown.set(true);

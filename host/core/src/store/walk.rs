@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::object::{Key, ObjectKind};
 use crate::tree::node::{Node, decode_times, decode_tree};
 use crate::tree::root::Root;
+use crate::volume::Volume;
 use std::collections::HashSet;
 
 /// The keys that the object of `kind` with these bytes names.
@@ -30,6 +31,7 @@ pub fn references(kind: ObjectKind, bytes: &[u8]) -> Result<Vec<Key>> {
             let found = Database::decode(bytes)?.found;
             found.entries().iter().filter_map(|entry| named_by(&entry.node)).collect()
         }
+        ObjectKind::Volume => vec![Volume::decode(bytes)?.root],
         ObjectKind::Opaque => Opaque::decode(bytes)?.pieces.iter().map(|piece| piece.key).collect(),
     })
 }

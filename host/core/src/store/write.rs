@@ -51,6 +51,8 @@ enum Known {
     Gathered,
     /// It is in a pack of this writer.
     At(Place),
+    /// It was sent to where the store's objects are.
+    Sent,
 }
 
 /// Keys are hashes already.
@@ -184,6 +186,20 @@ impl Writer {
         lock(self.shard(key)).insert(*key, Known::At(place));
     }
 
+    /// Sends `objects`, which lie one after the other in `raw`, where the store's objects
+    /// are; false when they belong here.
+    pub(super) fn send(&self, objects: &[(Key, u32)], raw: &[u8]) -> Result<bool> {
+        let Some(far) = &self.store.far else { return Ok(false) };
+        let mut rest = raw;
+        for (key, length) in objects {
+            let (bytes, after) = rest.split_at(*length as usize);
+            far.put(key, bytes)?;
+            lock(self.shard(key)).insert(*key, Known::Sent);
+            rest = after;
+        }
+        Ok(true)
+    }
+
     fn shard(&self, key: &Key) -> &Mutex<HashMap<Key, Known, BuildHasherDefault<KeyHasher>>> {
         &self.known[usize::from(key.hash()[31]) % SHARDS]
     }
@@ -193,7 +209,8 @@ impl Writer {
         let mut shard = lock(self.shard(key));
         match shard.entry(*key) {
             Entry::Occupied(_) => Ok(false),
-            Entry::Vacant(_) if self.store.contains(key)? => Ok(false),
+            // Where objects are elsewhere, whoever gets them knows what is there.
+            Entry::Vacant(_) if self.store.far.is_none() && self.store.contains(key)? => Ok(false),
             Entry::Vacant(slot) => {
                 slot.insert(Known::Gathered);
                 Ok(true)
@@ -226,7 +243,7 @@ impl Writer {
     }
 
     /// Whether nothing of it is to be kept.
-    pub(crate) fn is_scratch(&self) -> bool {
+    pub fn is_scratch(&self) -> bool {
         self.scratch
     }
 }
@@ -258,7 +275,7 @@ impl Source for Writer {
             Some(Known::Gathered) => {
                 return Err(Error::new(Kind::Busy, format!("{key} is still being stored")));
             }
-            None => return self.store.view(key, f),
+            None | Some(Known::Sent) => return self.store.view(key, f),
         };
         let file = lock(&self.state).packs.get(place.pack as usize).map(|pack| pack.file.clone());
         let Some(file) = file else { return self.store.view(key, f) };

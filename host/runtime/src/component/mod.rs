@@ -154,7 +154,10 @@ impl Backend for ComponentBackend {
     }
 
     fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()> {
-        self.run(call, async |store, instance| v0_1::restore(store, &instance, parts, current).await)
+        self.run(call, async |store, instance| {
+            store.data_mut().restores = true;
+            v0_1::restore(store, &instance, parts, current).await
+        })
     }
 
     fn explain(&self, call: &Call, before: &[Part], after: &[Part]) -> Result<Option<Vec<Explained>>> {

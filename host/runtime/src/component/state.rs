@@ -33,6 +33,8 @@ pub struct State {
     pub told: Told,
     /// Held by each program that it started.
     pub children: Arc<()>,
+    /// Whether it is to put something back.
+    pub(super) restores: bool,
     pub(super) watch: Watch,
     pub(super) memory: Memory,
     /// Whether its code runs: before, what fails is not its fault.
@@ -51,6 +53,7 @@ impl State {
             watch: Watch::new(limits, call.as_ref().map(|call| call.cancel.clone())),
             memory: Memory { limits, used: 0, refused: false },
             started: false,
+            restores: false,
             call,
             grants,
             reach,
@@ -67,6 +70,11 @@ impl State {
     /// `Denied` when there is none.
     pub fn call(&self) -> Result<&Call> {
         self.call.as_ref().ok_or_else(|| Error::new(Kind::Denied, "nothing can be reached outside a call"))
+    }
+
+    /// Whether the call at hand is to put something back.
+    pub fn restores(&self) -> bool {
+        self.restores
     }
 
     /// The component called the host.

@@ -11,6 +11,7 @@ pub mod guarded;
 pub mod place;
 pub mod program;
 
+use crate::docker::Lent;
 use crate::grant::Grants;
 use crate::manifest::{Access, Kind};
 use guarded::Guarded;
@@ -39,6 +40,8 @@ pub struct Surroundings {
     pub own: Own,
     /// Where the user's git has its settings.
     pub git: Arc<GitUser>,
+    /// This program, to be started again where it is needed in another process.
+    pub itself: Option<PathBuf>,
 }
 
 /// Says where snapback's own directories are.
@@ -47,7 +50,8 @@ pub type Own = Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
 impl Default for Surroundings {
     fn default() -> Self {
         let (programs, scratch) = (OsString::new(), PathBuf::new());
-        Self { variables: |_| None, programs, scratch, own: Arc::new(Vec::new), git: Arc::default() }
+        let (own, git, itself) = (Arc::new(Vec::new), Arc::default(), None);
+        Self { variables: |_| None, programs, scratch, own, git, itself }
     }
 }
 
@@ -119,7 +123,7 @@ impl Item {
             Found::Address(all) => format!("connects to {} ({})", self.value, address::classes(all)),
             Found::Variable => format!("reads the variable {}", self.value),
             Found::Program(program) => format!("runs {}, which leaves the sandbox", program.words()),
-            Found::Volume => format!("uses the volume {}", self.value),
+            Found::Volume => format!("uses the volume {}, or the one that compose calls so", self.value),
         }
     }
 }
@@ -158,6 +162,11 @@ impl Reach {
             outside.into_iter().try_for_each(|(key, place)| guarded.refuse_inside(key, place))?;
         }
         Ok(reach)
+    }
+
+    /// What an engine of containers is talked to with.
+    pub fn lent(&self) -> Lent {
+        Lent { variables: self.around.variables, program: self.around.itself.clone() }
     }
 
     /// All of it, in the order of the manifest's keys.

@@ -41,6 +41,7 @@ fn listing_starts_nothing_and_names_what_is_broken() {
             [
                 ("tree", Status::Ready),
                 ("sqlite", Status::Ready),
+                ("docker-volume", Status::Ready),
                 ("Bad", Status::Broken(_)),
                 ("broken", Status::New),
                 ("guest", Status::New)

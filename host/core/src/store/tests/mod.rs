@@ -3,6 +3,7 @@
 mod cleaning;
 mod content;
 mod damage;
+mod far;
 mod faults;
 mod frozen;
 mod opening;

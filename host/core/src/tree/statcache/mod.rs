@@ -12,6 +12,7 @@
 //! entry that might change again within the same tick of the clock is marked, and
 //! never matches.
 
+pub mod carry;
 mod compact;
 mod file;
 mod record;

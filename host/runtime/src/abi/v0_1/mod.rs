@@ -1,5 +1,6 @@
 //! Version 0.1 of the contract.
 
+mod docker;
 mod error;
 mod file;
 mod optional;
@@ -10,6 +11,7 @@ mod store;
 mod tree;
 mod types;
 
+pub use docker::{Quiesced, Volume};
 pub use file::{File, Replacement};
 pub use optional::{Optional, discard, explain};
 pub use process::Child;
@@ -33,7 +35,7 @@ pub use bindings::BackendHostPre;
 const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
 /// What a component that did not come inside the program may have, once the user agreed.
-pub const OFFERED: &[&str] = &["tree", "sqlite", "file", "process"];
+pub const OFFERED: &[&str] = &["tree", "sqlite", "docker", "file", "process"];
 
 /// What every component may import.
 const BASIC: &[&str] = &["types", "store", "report"];
@@ -49,6 +51,7 @@ pub(crate) mod bindings {
             world backend-host {
                 include snapback:plugin/tree-plugin@0.1.0;
                 import snapback:plugin/sqlite@0.1.0;
+                import snapback:plugin/docker@0.1.0;
                 import snapback:plugin/file@0.1.0;
                 import snapback:plugin/process@0.1.0;
             }
@@ -59,6 +62,11 @@ pub(crate) mod bindings {
             "snapback:plugin/file.[static]replacement.finish": async | trappable,
             "snapback:plugin/process.[static]child.spawn": async | trappable,
             "snapback:plugin/process.[static]child.wait": async | trappable,
+            "snapback:plugin/docker.[static]volume.open": async | trappable,
+            "snapback:plugin/docker.[method]volume.users": async | trappable,
+            "snapback:plugin/docker.[method]volume.quiesce": async | trappable,
+            "snapback:plugin/docker.[method]volume.capture": async | trappable,
+            "snapback:plugin/docker.[method]volume.restore": async | trappable,
             "snapback:plugin/sqlite.[static]database.open": async | trappable,
             "snapback:plugin/sqlite.[method]database.capture": async | trappable,
             "snapback:plugin/sqlite.[method]database.restore": async | trappable,
@@ -77,6 +85,8 @@ pub(crate) mod bindings {
             "snapback:plugin/file.file": crate::abi::v0_1::File,
             "snapback:plugin/file.replacement": crate::abi::v0_1::Replacement,
             "snapback:plugin/process.child": crate::abi::v0_1::Child,
+            "snapback:plugin/docker.volume": crate::abi::v0_1::Volume,
+            "snapback:plugin/docker.quiesced": crate::abi::v0_1::Quiesced,
             "snapback:plugin/sqlite.database": crate::abi::v0_1::Database,
             "snapback:plugin/tree.directory": crate::abi::v0_1::Directory,
             "wasi:io": wasmtime_wasi::p2::bindings::io,
@@ -136,6 +146,9 @@ pub fn link(linker: &mut Linker<State>, granted: &[&str], wasi: bool) -> wasmtim
     }
     if granted.contains(&"process") {
         host::process::add_to_linker::<_, Own>(linker, State::reached)?;
+    }
+    if granted.contains(&"docker") {
+        host::docker::add_to_linker::<_, Own>(linker, State::reached)?;
     }
     if wasi {
         super::wasi::link(linker)?;

@@ -1,0 +1,39 @@
+//! Volumes of a Docker engine: found, captured, put back, and those who use them held.
+//!
+//! What a volume holds is captured and restored by core, as the directory that it is:
+//! here where this process may enter it, else by this program itself at the other end of a
+//! pipe, in a container that has the volume and nothing more. So both are as exact. Nothing
+//! is ever pulled from a registry, nothing inside a container is run but this program,
+//! and what is made on the engine is marked, and removed again.
+//!
+//! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
+//! sentences), `find` (a volume by its name), `users` (who uses it), `hold` (holding them),
+//! `marker` (the record of that, on the engine), `watch` (letting go when this process
+//! is gone), `place` (where the files are), `remote`, `inside` and `pipe` (this program in a
+//! container, seen from both ends), `image` and `elf` (what that is started from), `volume`
+//! (capture and restore). Knows
+//! no history; reads no environment but what it is lent.
+
+mod daemon;
+mod elf;
+mod endpoint;
+mod fault;
+mod find;
+mod hold;
+mod image;
+pub mod inside;
+mod marker;
+mod owner;
+mod pipe;
+mod place;
+mod remote;
+mod users;
+mod volume;
+pub mod watch;
+
+pub use daemon::{Daemon, Lent};
+pub use find::resolve;
+pub use hold::{Held, How};
+pub use marker::sweep;
+pub use users::names;
+pub use volume::Volume;

@@ -1,0 +1,88 @@
+//! Where a volume's files are reached: here, where this process may enter the directory
+//! that the engine has for them, else through the engine.
+//!
+//! Here is for root and an engine of this machine. A volume with options of a mount is
+//! there only while a container runs with it, and so never reached here.
+
+use super::daemon::Daemon;
+use super::endpoint::Endpoint;
+use super::remote::Remote;
+use bollard::models::Volume as Found;
+use snapback_core::backend::Call;
+use snapback_core::error::{Kind, Result};
+use snapback_core::object::Key;
+use snapback_core::tree::{self, Directory, Options};
+use std::path::Path;
+
+/// A volume is captured whole, as plain files, and its times come back: nothing in it is a
+/// source that a build looks at.
+const OPTIONS: [(&str, &str); 3] = [("max-files-per-dir", "0"), ("git", "true"), ("times", "stored")];
+
+/// Where the files of a volume are.
+pub enum Place {
+    /// In a directory of this machine.
+    Here(Box<Directory>),
+    /// At the engine.
+    There(Remote),
+}
+
+impl Place {
+    /// The files of the volume that was `found`, which `setting` names.
+    ///
+    /// # Errors
+    /// When they cannot be reached.
+    pub fn of(daemon: &Daemon, found: &Found, setting: &str) -> Result<Self> {
+        if is_here(daemon, found)? {
+            match Directory::open(Path::new(&found.mountpoint), setting, ".", &options()?) {
+                Ok(directory) => return Ok(Self::Here(Box::new(directory))),
+                Err(error) if matches!(error.kind(), Kind::Denied | Kind::NotFound) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Remote::new(daemon, &found.name, setting).map(Self::There)
+    }
+
+    /// Stores them.
+    ///
+    /// # Errors
+    /// As core's capture has them.
+    pub fn capture(&self, call: &Call, previous: Option<&Key>) -> Result<Key> {
+        match self {
+            Self::Here(directory) => tree::capture(directory, call, previous),
+            Self::There(remote) => remote.capture(call, previous),
+        }
+    }
+
+    /// Puts them back; how many were left as they are.
+    ///
+    /// # Errors
+    /// As core's restore has them.
+    pub fn restore(&self, call: &Call, stored: &Key, current: &Key) -> Result<usize> {
+        match self {
+            Self::Here(directory) => Ok(tree::restore(directory, call, stored, current)?.refused.len()),
+            Self::There(remote) => remote.restore(call, stored, current),
+        }
+    }
+}
+
+/// Whether the engine's path for the files is one of this machine, and all in it can be
+/// reached by this process.
+fn is_here(daemon: &Daemon, found: &Found) -> Result<bool> {
+    let local = matches!(daemon.endpoint(), Endpoint::Socket(_)) && found.driver == "local";
+    let mounted = ["type", "device", "o"].iter().any(|key| found.options.contains_key(*key));
+    let path = Path::new(&found.mountpoint);
+    if !local || mounted || !rustix::process::geteuid().is_root() || !path.is_absolute() || !path.is_dir() {
+        return Ok(false);
+    }
+    // The socket may be another machine's, or that of the one around this container.
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    Ok(name.trim() == daemon.machine()?.name)
+}
+
+/// How a volume is captured.
+///
+/// # Errors
+/// Never: they are known ones.
+pub fn options() -> Result<Options> {
+    Options::parse(&OPTIONS)
+}

@@ -1,0 +1,196 @@
+//! A Docker engine of the tests' own: its data, its socket, nothing of the network.
+//!
+//! One for the whole test process, and one alone for a test that ends it. A shell waits for the
+//! test process to end, however it ends, and then ends the engine and removes its data.
+
+use snapback_tests::{have, is_root, skip};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The image that containers of the tests are made from: a busybox and nothing else.
+pub const IMAGE: &str = "box";
+/// What is waited for at most: the machine may have much to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Starts an engine in the directory that it is given, again each time that it is told to,
+/// until its input ends.
+const KEEPER: &str = r#"
+cd "$1"
+engine() {
+    dockerd --iptables=false --ip6tables=false --bridge=none --data-root "$1/data" --exec-root "$1/exec" \
+        --pidfile "$1/pid" -H "unix://$1/sock" -G 65534 >>"$1/log" 2>&1 </dev/null &
+}
+engine "$1"
+while read -r word; do
+    kill -TERM $!; wait $!
+    engine "$1"
+done
+kill -TERM $!; wait $!
+umount "$1/data" 2>/dev/null
+rm -rf "$1"
+"#;
+
+/// An engine that answers.
+pub struct Engine {
+    dir: PathBuf,
+    keeper: Mutex<(Child, Option<ChildStdin>)>,
+}
+
+impl Engine {
+    /// The one that tests share; none, and that is said, where there can be none.
+    pub fn shared() -> Option<&'static Self> {
+        static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
+        ENGINE.get_or_init(|| Self::start("shared")).as_ref()
+    }
+
+    /// One for a test that ends it.
+    pub fn alone() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    fn start(name: &str) -> Option<Self> {
+        if !is_root() {
+            skip("only root can start a Docker engine");
+            return None;
+        }
+        if !["dockerd", "docker", "busybox"].iter().all(|program| have(program)) {
+            return None;
+        }
+        // A short path: that of a socket may not be long.
+        let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
+        let dir = PathBuf::from(format!("{base}/snapback-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory for the engine");
+        let mut keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(&dir)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let input = keeper.stdin.take();
+        let engine = Self { dir, keeper: Mutex::new((keeper, input)) };
+        engine.answers();
+        engine.sh("mkdir root; mkdir root/bin; cp $(command -v busybox) root/bin/busybox; tar -C root -c . | docker import - box");
+        Some(engine)
+    }
+
+    /// Ends the engine as its machine's shutdown would, and starts it again.
+    pub fn restart(&self) {
+        let old = std::fs::read_to_string(self.dir.join("pid")).unwrap_or_default();
+        writeln!(self.keeper.lock().unwrap().1.as_ref().unwrap(), "again").unwrap();
+        until("another engine", || std::fs::read_to_string(self.dir.join("pid")).is_ok_and(|pid| pid != old));
+        self.answers();
+    }
+
+    fn answers(&self) {
+        until("the engine's answer", || self.try_docker(&["version"]).is_some());
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join("sock")
+    }
+
+    /// Where the files of a volume lie.
+    pub fn files(&self, volume: &str) -> PathBuf {
+        self.dir.join("data/volumes").join(volume).join("_data")
+    }
+
+    /// Runs `docker` and returns what it printed.
+    #[track_caller]
+    pub fn docker(&self, words: &[&str]) -> String {
+        self.try_docker(words).unwrap_or_else(|| panic!("docker {words:?} failed"))
+    }
+
+    fn try_docker(&self, words: &[&str]) -> Option<String> {
+        let output =
+            Command::new("docker").args(words).env("DOCKER_HOST", self.host()).output().expect("docker");
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Runs a shell script as root, where the engine's data is.
+    #[track_caller]
+    pub fn sh(&self, script: &str) -> String {
+        let mut command = Command::new("sh");
+        command.args(["-ec", script]).current_dir(&self.dir).env("DOCKER_HOST", self.host());
+        let output = command.output().expect("a shell");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Starts a container that runs `script` with the volume at /v.
+    #[track_caller]
+    pub fn run(&self, name: &str, volume: &str, script: &str) {
+        let mount = format!("{volume}:/v");
+        self.docker(&[
+            "run",
+            "-d",
+            "--network",
+            "none",
+            "--stop-signal",
+            "KILL",
+            "--name",
+            name,
+            "-v",
+            &mount,
+            IMAGE,
+            "/bin/busybox",
+            "sh",
+            "-c",
+            script,
+        ]);
+    }
+
+    /// Whether the container runs, stands still, or has ended, in docker's word.
+    pub fn state(&self, container: &str) -> String {
+        self.docker(&["inspect", "-f", "{{.State.Status}}", container])
+    }
+
+    /// What happened to a container, in docker's words, since it was made.
+    pub fn events(&self, container: &str) -> Vec<String> {
+        let until = self.sh("date +%s.%N");
+        let filter = format!("container={container}");
+        let text = self.docker(&[
+            "events",
+            "--since",
+            "0",
+            "--until",
+            &until,
+            "--filter",
+            &filter,
+            "--format",
+            "{{.Action}}",
+        ]);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Containers that snapback made for a volume and that are still there.
+    pub fn leftovers(&self, volume: &str) -> String {
+        self.docker(&["ps", "-aq", "--filter", &format!("label=dev.snapback.volume={volume}")])
+    }
+
+    fn host(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let (keeper, input) = self.keeper.get_mut().unwrap();
+        drop(input.take());
+        let _ = keeper.wait();
+    }
+}
+
+/// Waits until something is so.
+#[track_caller]
+pub fn until(what: &str, is: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
