@@ -81,6 +81,16 @@ pub mod env {
     }
 }
 
+/// What nobody can guess.
+pub mod random {
+    use crate::bindings::wasi::random::random::get_random_bytes;
+
+    /// As many bytes of it.
+    pub fn bytes(count: usize) -> Vec<u8> {
+        get_random_bytes(count as u64)
+    }
+}
+
 /// Directories, captured and restored by the host.
 pub mod tree {
     pub use crate::bindings::snapback::plugin::tree::Directory;

@@ -4,7 +4,8 @@
                     [--dir DIR] [--disk DIR] [--json FILE]
 
 Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
-open), V (10,000 files and 500 MB in a Docker volume). Without any: 500, S, M, L, D, V; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
+open), V (10,000 files and 500 MB in a Docker volume), P (Postgres and Redis). Without any: 500, S, M, L,
+D, V, P; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
 the measurements work. Peers that are missing are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
@@ -24,6 +25,7 @@ import database
 import floors
 import large
 import peers
+import servers
 import small
 import volumes
 from install import peers_here
@@ -34,7 +36,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B", "D", "V")
+NAMES = ("500", "S", "M", "L", "B", "D", "V", "P")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -83,6 +85,8 @@ class Bench:
             database.measure(self, rounds)
         elif name == "V":
             volumes.measure(self, rounds)
+        elif name == "P":
+            servers.measure(self, rounds)
         else:
             # One round of L is as long as seven of M.
             trees = Trees(self, name)

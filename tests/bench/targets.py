@@ -6,6 +6,7 @@ A line whose figures were not measured says so and is neither met nor missed.
 import typing
 
 import database
+import servers
 import small
 from database import NAME as D
 from floors import APPEND, BACKUP, HASH, PAGES, SCAN
@@ -78,6 +79,10 @@ def targets(results):
         yield Target("L", f"from M to L, {operation}: CPU for each file", for_each_file(results, operation), 1.2)
     for corpus in "L", B:
         yield Target(corpus, "peak memory", peak(results, corpus), 100.0, "MB")
+    P = servers.NAME
+    for operation, other, limit in (servers.POSTGRES, servers.BARE, 1.2), (servers.REDIS, servers.RDB, 2.0):
+        figure = ratio(results.wall(P, operation, mine), results.wall(P, operation, other))
+        yield Target(P, f"{operation}: wall, of {other}", figure, limit)
     over = more(results, "run -- true", "in memory", "true")
     yield Target(small.NAME, "run -- true, unchanged: wall over `true`", over, 15.0, "ms")
     over = more(results, f"list of {small.KEPT}", "list", "hello world")

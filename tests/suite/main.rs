@@ -26,6 +26,7 @@ mod outlives;
 mod plugins;
 mod retention;
 mod selection;
+mod servers;
 mod sharing;
 mod sqlite;
 mod status;

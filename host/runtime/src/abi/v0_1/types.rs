@@ -2,6 +2,7 @@
 
 use super::bindings::snapback::plugin::types;
 use crate::component::State;
+use snapback_core::backend::Call;
 use snapback_core::error::Error;
 use wasmtime::component::Resource;
 
@@ -27,8 +28,23 @@ impl types::HostTarget for State {
         Ok(self.call()?.only.to_vec())
     }
 
+    fn occasion(&mut self, _: Resource<Target>) -> wasmtime::Result<String> {
+        Ok(occasion(self.call()?).to_owned())
+    }
+
     fn drop(&mut self, target: Resource<Target>) -> wasmtime::Result<()> {
         self.table.delete(target)?;
         Ok(())
+    }
+}
+
+/// The word for why a call is made.
+fn occasion(call: &Call) -> &'static str {
+    let kept = call.writer.as_ref().is_some_and(|writer| !writer.is_scratch());
+    match (&call.hold, call.cover.is_empty(), kept) {
+        (Some(_), ..) => "again",
+        (None, true, _) => "",
+        (None, false, true) => "restore",
+        (None, false, false) => "look",
     }
 }

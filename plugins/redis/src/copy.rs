@@ -1,0 +1,261 @@
+//! A copy of the data at one point in time, taken as a replica takes it: the server goes
+//! on answering and writing meanwhile.
+//!
+//! Keys are sorted and what has no order is put in one, so that equal data has equal
+//! bytes, however it came about. What has expired by the server's own clock is no data.
+//! When a key was last used, which some servers write into their copies, is left out.
+
+use crate::rdb::{DATABASE, END, EXPIRES_MS, Entry, Item, Rdb, broken, plain};
+use crate::scope::Scope;
+use crate::wire::{Wire, strange};
+use snapback_sdk::{Error, ErrorKind, Object, Part, Result, Writer, report};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+/// Bytes of keys and values that are sorted in memory, of which a component has 512 MiB.
+const MAX_BYTES: usize = 320 << 20;
+/// What an entry needs beside its bytes.
+const OVERHEAD: usize = 64;
+/// The part that holds the functions.
+pub const FUNCTIONS: &str = "functions";
+/// What marks a database that a restore fills.
+pub const MARKER: &[u8] = b"snapback:staging";
+
+/// The value of that key in `database`: in another one it marks nothing.
+pub fn mark(database: u64) -> Vec<u8> {
+    format!("database {database}").into_bytes()
+}
+
+/// The data.
+#[derive(Default)]
+pub struct Copy {
+    /// The databases that have keys, sorted by key.
+    pub databases: BTreeMap<u64, Vec<Entry>>,
+    /// The sources of the libraries of functions, sorted.
+    pub functions: Vec<Vec<u8>>,
+    /// The version of the format that values are in.
+    version: u16,
+}
+
+impl Copy {
+    /// Takes it of `scope` through a connection of its own, which from then on carries
+    /// what is written after it; returns it with the position where that starts. `now`:
+    /// the server's time in milliseconds.
+    ///
+    /// # Errors
+    /// When the server gives none, or it is more than can be sorted.
+    pub fn take(wire: &mut Wire, scope: Scope, now: u64) -> Result<(Self, u64)> {
+        let mut command = Vec::new();
+        crate::wire::put(&mut command, &[b"PSYNC", b"?", b"-1"]);
+        wire.send(&command)?;
+        let said = next_line(wire)?;
+        let position =
+            said.strip_prefix("+FULLRESYNC ").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
+        let Some(position) = position else {
+            return Err(match said.strip_prefix('-') {
+                Some(why) => crate::wire::refused(why),
+                None => strange(&said),
+            });
+        };
+        let size = next_line(wire)?;
+        let size = size.strip_prefix('$').and_then(|size| size.parse::<u64>().ok());
+        let size = size.ok_or_else(|| strange("no size of the copy"))?;
+        let _task = report::Task::new("copying from Redis", Some(size), "bytes");
+        let mut rdb = Rdb::new((&mut wire.stream).take(size))?;
+        let copy = Self::read(&mut rdb, scope, now)?;
+        if rdb.into_input().limit() > 0 {
+            return Err(broken("something follows its end"));
+        }
+        Ok((copy, position))
+    }
+
+    fn read(rdb: &mut Rdb<impl std::io::BufRead>, scope: Scope, now: u64) -> Result<Self> {
+        let mut copy = Self { version: rdb.version, ..Self::default() };
+        let (mut database, mut bytes, mut modules) = (0, 0, false);
+        while let Some(item) = rdb.next()? {
+            match item {
+                Item::Database(number) => database = number,
+                Item::Function(source) if scope == Scope::All => copy.functions.push(source),
+                Item::ModuleData => modules = true,
+                Item::Entry(entry) if scope.has(database) && !expired(&entry, now) => {
+                    bytes += entry.key.len() + entry.value.len() + OVERHEAD;
+                    if bytes > MAX_BYTES {
+                        return Err(Error::new(
+                            ErrorKind::TooLarge,
+                            format!("Redis holds more than {} MiB", MAX_BYTES >> 20),
+                        )
+                        .with_hint("`database` can name the one that matters"));
+                    }
+                    copy.databases.entry(database).or_default().push(entry);
+                }
+                Item::Function(_) | Item::Entry(_) => {}
+            }
+        }
+        if modules {
+            report::omitted(b"", "what modules keep outside of keys");
+        }
+        copy.functions.sort();
+        for entries in copy.databases.values_mut() {
+            entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        }
+        let marked = |number, entry: &Entry| {
+            &*entry.key == MARKER
+                && entry.kind == 0
+                && plain(&entry.value).is_ok_and(|value| value == mark(number))
+        };
+        copy.databases.retain(|number, entries| !entries.iter().any(|entry| marked(*number, entry)));
+        Ok(copy)
+    }
+
+    /// Stores it: a part for each database that has keys, and one for the functions, each
+    /// an RDB file.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub fn store(&self) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        if !self.functions.is_empty() {
+            let write = |out: &mut dyn FnMut(&[u8]) -> Result<()>| {
+                self.functions.iter().try_for_each(|source| {
+                    let mut piece = vec![crate::rdb::FUNCTION];
+                    string(&mut piece, source);
+                    out(&piece)
+                })
+            };
+            parts.push(Part { name: FUNCTIONS.into(), content: self.file(write)? });
+        }
+        for (number, entries) in &self.databases {
+            let write = |out: &mut dyn FnMut(&[u8]) -> Result<()>| {
+                let mut piece = vec![DATABASE];
+                length(&mut piece, *number);
+                out(&piece)?;
+                entries.iter().try_for_each(|entry| {
+                    piece.clear();
+                    encode(&mut piece, entry);
+                    out(&piece)
+                })
+            };
+            parts.push(Part { name: part_of(*number), content: self.file(write)? });
+        }
+        Ok(parts)
+    }
+
+    fn file(&self, body: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()>) -> Result<Object> {
+        let mut writer = Writer::new()?;
+        let mut pending = format!("REDIS{:04}", self.version).into_bytes();
+        body(&mut |piece| {
+            pending.extend_from_slice(piece);
+            if pending.len() > 128 * 1024 {
+                writer.write_all(&pending)?;
+                pending.clear();
+            }
+            Ok(())
+        })?;
+        // Without a checksum: the store checks what it gives back.
+        pending.push(END);
+        pending.extend_from_slice(&[0; 8]);
+        writer.write_all(&pending)?;
+        writer.finish()
+    }
+}
+
+/// The name of the part for a database.
+pub fn part_of(database: u64) -> String {
+    format!("database {database}")
+}
+
+/// The database that a part is for.
+pub fn database_of(part: &str) -> Option<u64> {
+    part.strip_prefix("database ")?.parse().ok()
+}
+
+/// Whether nobody sees it any more.
+pub fn expired(entry: &Entry, now: u64) -> bool {
+    entry.expires.is_some_and(|at| at <= now)
+}
+
+/// The next line that says something.
+fn next_line(wire: &mut Wire) -> Result<String> {
+    loop {
+        let line = wire.line()?;
+        if !line.is_empty() {
+            return Ok(line);
+        }
+    }
+}
+
+fn encode(out: &mut Vec<u8>, entry: &Entry) {
+    if let Some(at) = entry.expires {
+        out.push(EXPIRES_MS);
+        out.extend_from_slice(&at.to_le_bytes());
+    }
+    out.push(entry.kind);
+    string(out, &entry.key);
+    out.extend_from_slice(&entry.value);
+}
+
+/// Appends a string as a file has it.
+pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
+    length(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn length(out: &mut Vec<u8>, length: u64) {
+    match length {
+        0..0x40 => out.push(length as u8),
+        0x40..0x4000 => out.extend_from_slice(&(length as u16 | 0x4000).to_be_bytes()),
+        _ => {
+            out.push(0x81);
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let long = vec![7; 70_000];
+        for (key, expires) in
+            [(&b"k"[..], None), (&b""[..], Some(77)), (&[9; 100][..], None), (&long[..], Some(1))]
+        {
+            let entry = Entry { key: key.into(), expires, kind: 0, value: b"\x01v"[..].into() };
+            let mut file = b"REDIS0010".to_vec();
+            encode(&mut file, &entry);
+            file.push(END);
+            file.extend_from_slice(&[0; 8]);
+            let mut rdb = Rdb::new(&file[..]).unwrap();
+            assert_eq!(rdb.next().unwrap(), Some(Item::Entry(entry)));
+            assert_eq!(rdb.next().unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn of_a_copy_there_is_what_is_asked_for_and_has_not_expired() {
+        let file = |body: &[u8]| [b"REDIS0010", body, &[END], &[0; 8]].concat();
+        let body = [
+            &[DATABASE, 0, 0, 1, b'b', 1, b'v', 0, 1, b'a', 1, b'v'][..],
+            &[EXPIRES_MS, 50, 0, 0, 0, 0, 0, 0, 0, 0, 1, b'c', 1, b'v'],
+            &[DATABASE, 1, 0, 1, b'd', 1, b'v'],
+            &[DATABASE, 2, 0, 16],
+            MARKER,
+            b"\x0adatabase 2",
+            // It names another one: it is somebody's key.
+            &[DATABASE, 3, 0, 16],
+            MARKER,
+            b"\x0adatabase 2",
+        ]
+        .concat();
+        let read = |scope, now| {
+            let file = file(&body);
+            let copy = Copy::read(&mut Rdb::new(&file[..]).unwrap(), scope, now).unwrap();
+            let keys = |entries: &Vec<Entry>| entries.iter().flat_map(|e| e.key.to_vec()).collect::<Vec<_>>();
+            copy.databases.iter().map(|(n, entries)| (*n, keys(entries))).collect::<Vec<_>>()
+        };
+        assert_eq!(read(Scope::All, 49), [(0, b"abc".to_vec()), (1, b"d".to_vec()), (3, MARKER.to_vec())]);
+        assert_eq!(read(Scope::All, 50), [(0, b"ab".to_vec()), (1, b"d".to_vec()), (3, MARKER.to_vec())]);
+        assert_eq!(read(Scope::One(1), 50), [(1, b"d".to_vec())]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Redis and Postgres, with the components that anybody could have shipped: added as files,
+//! agreed to, and driven against real servers, which the tests start on loopback.
+
+mod laws;
+mod postgres;
+mod redis;
+mod together;
+
+use crate::sandbox;
+use snapback_tests::{Running, Sandbox, User, is_root};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long a server may take to start, or something to come about.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where the component `name` is checked in.
+fn component(name: &str) -> String {
+    format!("{}/../../plugins/{name}/{name}.wasm", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A sandbox with the component `name` added.
+fn with(name: &str) -> Sandbox {
+    let s = sandbox();
+    s.ok(["backends", "add", &component(name)]);
+    s
+}
+
+/// Agrees to what is asked for.
+#[track_caller]
+fn agree(s: &Sandbox) {
+    let said = s.snapback(["trust"]).err();
+    let (_, rest) = said.split_once("trust --digest ").unwrap_or_else(|| panic!("no digest: {said}"));
+    let digest: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    s.ok(["trust", "--digest", &digest]);
+}
+
+/// A port that nobody listens at.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("there is a port").port()
+}
+
+/// A directory of its own for a server, which never runs as root.
+fn place(s: &Sandbox, name: &str) -> PathBuf {
+    let dir = s.dir().join(name);
+    std::fs::create_dir(&dir).expect("it can be made");
+    server_user().own(&dir);
+    dir
+}
+
+fn server_user() -> User {
+    if is_root() { User::Nobody } else { User::Me }
+}
+
+/// Starts a server in `dir`.
+fn start(program: &Path, arguments: &[&str], dir: &Path) -> Running {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(dir)
+        .env_clear()
+        .env("LC_ALL", "C.UTF-8")
+        .env("PATH", "/usr/bin:/bin");
+    server_user().become_in(&mut command);
+    Running::of(&mut command)
+}
+
+/// Waits until `done` is.
+#[track_caller]
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "{what} did not come about");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

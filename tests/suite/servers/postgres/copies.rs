@@ -1,0 +1,202 @@
+//! The copies: made only where they must be, and never lost by a failure.
+
+use super::{Server, project, ready};
+
+#[test]
+fn nothing_is_copied_again_when_it_is_proven_that_nothing_changed() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", "CREATE TABLE t(a serial); INSERT INTO t DEFAULT VALUES");
+    let s = project(&server, "");
+    for _ in 0..3 {
+        s.run("date +%N > f");
+        assert_eq!(server.psql("app", "SELECT count(*) FROM t"), "1");
+    }
+    let one = server.ours();
+    assert_eq!(one.len(), 1);
+    // Nor after an undo, which puts a copy of it in place.
+    let drop_it = format!("psql {} -Xq -d app -c 'DELETE FROM t'", server.words());
+    s.run(&drop_it);
+    assert_eq!(server.ours(), one);
+    s.ok(["undo"]);
+    let two = server.ours();
+    assert_eq!(two.len(), 2);
+    for _ in 0..2 {
+        s.run("date +%N > f");
+        s.ok(["undo"]);
+    }
+    assert_eq!(server.ours(), two);
+}
+
+#[test]
+fn whatever_changed_is_copied() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", "CREATE TABLE t(a serial); INSERT INTO t DEFAULT VALUES");
+    let s = project(&server, "");
+    s.ok(["snap"]);
+    // The second one takes no number of a transaction: the server had logged it ahead.
+    for (count, sql) in [
+        (2, "SELECT nextval('t_a_seq')"),
+        (3, "SELECT nextval('t_a_seq')"),
+        (4, "INSERT INTO t DEFAULT VALUES"),
+        (5, "TRUNCATE t"),
+        (6, "BEGIN; CREATE INDEX ON t(a); COMMIT"),
+        (7, "SELECT lo_create(7)"),
+    ] {
+        server.psql("app", sql);
+        s.ok(["snap"]);
+        assert_eq!(server.ours().len(), count, "{sql}");
+    }
+    // Work in another database cannot be told apart.
+    server.psql("postgres", "CREATE TABLE other(a int)");
+    s.ok(["snap"]);
+    assert_eq!(server.ours().len(), 8);
+}
+
+#[test]
+fn a_comparison_makes_no_copy() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let s = project(&server, "");
+    s.ok(["snap"]);
+    assert_eq!(s.ok(["diff", "@0", "--json"]).json()["changes"], serde_json::json!([]));
+    server.psql("app", "CREATE TABLE t(a int)");
+    assert_ne!(s.ok(["diff", "@0", "--json"]).json()["changes"], serde_json::json!([]));
+    assert_eq!(server.ours().len(), 1);
+}
+
+#[test]
+fn a_copy_that_somebody_dropped_is_named_and_nothing_is_touched() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let s = project(&server, "");
+    s.run(&format!("psql {} -Xq -d app -c 'CREATE TABLE t(a int)'; echo 1 > f", server.words()));
+    let after = server.record();
+    let copy = server.ours().remove(0);
+    server.psql("postgres", &format!("DROP DATABASE {copy}"));
+    s.snapback(["undo"]).exits(1).says(&copy).says("is not on the server");
+    assert_eq!((server.record(), s.read("f")), (after, "1\n".to_owned()));
+}
+
+#[test]
+fn what_was_cut_short_is_found_and_named() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    for name in ["snapback_0123456789abcdef", "snapback_new_0123456789abcdef", "snapback_kept_01234567"] {
+        server.psql("postgres", &format!("CREATE DATABASE {name}"));
+    }
+    let s = project(&server, "");
+    s.ok(["snap"])
+        .says("snapback_0123456789abcdef was left by a snapshot")
+        .says("snapback_new_0123456789abcdef was left by an undo")
+        .says("snapback_kept_01234567 holds what was written");
+}
+
+#[test]
+fn an_exchange_that_fails_leaves_the_old_one() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", "CREATE ROLE bob; ALTER DATABASE app OWNER TO bob");
+    let s = project(&server, "");
+    s.run(&format!(
+        "psql {} -Xq -d app -c 'CREATE TABLE t(a int)' -c 'ALTER DATABASE app OWNER TO postgres' -c 'DROP OWNED BY bob' -c 'DROP ROLE bob'; echo 1 > f",
+        server.words()
+    ));
+    let after = server.record();
+    // The owner that it had is gone.
+    s.snapback(["undo"]).exits(1).says("role \"bob\" does not exist");
+    assert_eq!((server.record(), s.read("f")), (after, "1\n".to_owned()));
+    assert_eq!(
+        server.ours().iter().filter(|name| name.contains("_new_") || name.contains("_old_")).count(),
+        0
+    );
+}
+
+#[test]
+fn a_copy_goes_with_the_last_snapshot_that_has_it() {
+    if !ready() {
+        return;
+    }
+    let mut server = Server::start();
+    let s = project(&server, "");
+    let id = |s: &snapback_tests::Sandbox| s.ok(["snap"]).out().trim().to_owned();
+    let first = id(&s);
+    server.psql("app", "CREATE TABLE t(a int)");
+    let second = id(&s);
+    assert_eq!(server.ours().len(), 2);
+    // A look, and an undo that is only planned, leave nothing.
+    server.psql("app", "CREATE TABLE u(a int)");
+    s.ok(["diff"]);
+    s.ok(["undo", "-n"]);
+    assert_eq!(server.ours().len(), 2);
+    s.ok(["forget", &first]);
+    assert_eq!(server.ours().len(), 1);
+    // What cannot go is pending, is shown, and blocks nothing.
+    server.stop();
+    s.ok(["forget", &second]).says("is not gone yet");
+    s.ok(["status"]).prints("pending");
+    s.ok(["run", "--skip", "postgres", "--", "true"]);
+    server.up();
+    s.ok(["gc"]);
+    assert_eq!(server.ours(), [""; 0]);
+    assert_eq!(s.ok(["status", "--json"]).json()["releases"], serde_json::json!([]));
+}
+
+#[test]
+fn another_history_on_the_same_server_has_copies_of_its_own() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let (one, other) = (project(&server, ""), project(&server, ""));
+    let first = one.ok(["snap"]).out().trim().to_owned();
+    let second = other.ok(["snap"]).out().trim().to_owned();
+    assert_eq!(server.ours().len(), 2);
+    one.ok(["forget", &first]);
+    server.psql("app", "CREATE TABLE t(a int)");
+    other.ok(["restore", &second]);
+    assert_eq!(server.psql("app", "SELECT count(*) FROM pg_tables WHERE tablename = 't'"), "0");
+}
+
+#[test]
+fn tables_that_differ_are_named() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", super::steps::SCHEMA);
+    let s = project(&server, "");
+    s.ok(["snap"]);
+    let told = |sql: &str| {
+        server.psql("app", sql);
+        let changes = s.ok(["diff", "@0", "--json"]).json()["changes"].clone();
+        s.ok(["snap"]);
+        let text = |change: &serde_json::Value, key: &str| change[key].as_str().unwrap().to_owned();
+        let all = changes.as_array().unwrap().iter();
+        all.map(|change| format!("{} {}", text(change, "kind"), text(change, "path"))).collect::<Vec<_>>()
+    };
+    assert_eq!(told("DELETE FROM orders WHERE id = 3"), ["modified public.orders"]);
+    assert_eq!(told("ALTER TABLE people ADD COLUMN x int"), ["modified public.people"]);
+    assert_eq!(
+        told("CREATE TABLE new(a int); DROP VIEW grown"),
+        ["deleted public.grown", "added public.new"]
+    );
+    assert_eq!(told("CREATE INDEX ON people(age)"), ["modified public.people"]);
+    assert_eq!(told("ALTER DATABASE app SET work_mem TO 777"), ["modified database"]);
+    assert_eq!(told("SELECT setval('people_id_seq', 9000)"), ["modified database"]);
+    server.psql("app", "INSERT INTO people(name, age) VALUES ('new', 1)");
+    s.ok(["diff", "@0", "-p"]).prints("public.people").prints("500 rows, then 501 rows");
+}

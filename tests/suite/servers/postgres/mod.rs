@@ -1,0 +1,44 @@
+//! Postgres: copies on the server, put in place by an exchange of names.
+
+mod copies;
+mod dumps;
+mod faults;
+mod server;
+mod sessions;
+mod steps;
+
+use super::{agree, free_port, place, server_user, start, until, with};
+pub use server::Server;
+use snapback_tests::{Sandbox, have};
+use std::path::Path;
+
+/// Where Debian has the programs of the server.
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+
+/// Whether the tests can run here.
+pub fn ready() -> bool {
+    if !Path::new(PROGRAMS).join("initdb").is_file() {
+        snapback_tests::skip("the server of Debian's postgresql-15 is not installed");
+        return false;
+    }
+    have("psql")
+}
+
+/// A project with the component, one file and a target for `server`, agreed to.
+fn project(server: &Server, more: &str) -> Sandbox {
+    let s = with("postgres");
+    s.write("f", "0\n");
+    declare(&s, server, more);
+    agree(&s);
+    s
+}
+
+fn declare(s: &Sandbox, server: &Server, more: &str) {
+    s.write("snapback.toml", target(server.port, more));
+}
+
+pub fn target(port: u16, more: &str) -> String {
+    format!(
+        "[[target]]\nbackend = \"postgres\"\naddress = \"127.0.0.1:{port}\"\ndatabase = \"app\"\n{more}\n"
+    )
+}

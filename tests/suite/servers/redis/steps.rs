@@ -1,0 +1,113 @@
+//! Undo as a whole: cut short, with what it left, with too little room.
+
+use super::{Server, project, ready};
+use snapback_tests::{Chance, times};
+use std::fmt::Write;
+use std::time::Duration;
+
+fn many(server: &Server, count: usize) {
+    let mut lines = String::new();
+    for n in 0..count {
+        let _ = writeln!(lines, "SET key:{n} value-{n}");
+    }
+    server.cli(&lines);
+}
+
+#[test]
+fn killed_in_the_middle_it_is_finished_by_the_next_command() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    many(&server, 20_000);
+    let s = project(&server, "");
+    let before = server.record();
+    let mut chance = Chance::new("kills of an undo of Redis", 11);
+    for round in 0..times("SNAPBACK_KILLS", 6) {
+        s.run(&format!("redis-cli -p {} FLUSHALL; redis-cli -p {0} SET round {round}", server.port));
+        let mut undo = s.start(["undo"]);
+        std::thread::sleep(chance.moment(Duration::from_millis(400)));
+        undo.signal(rustix::process::Signal::KILL);
+        undo.wait();
+        // What clients see is never anything in between.
+        let size = server.cli("DBSIZE");
+        assert!(size == "20000" || size == "1", "{size}");
+        // Finished, or not begun: then it is asked for once more.
+        let done = s.snapback(["status", "--json"]).json();
+        if done["pending"].is_null() && server.record() != before {
+            s.ok(["undo"]);
+        } else if !done["pending"].is_null() {
+            s.ok(["undo", "--resume"]);
+        }
+        assert_eq!(server.record(), before, "round {round}");
+    }
+}
+
+#[test]
+fn what_a_restore_left_is_no_data_and_goes() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    server.cli("SET a 1\nSELECT 5\nSET snapback:staging \"database 5\"\nSET a 2\nSELECT 6\nSET snapback:staging \"database 5\"");
+    let s = project(&server, "");
+    s.run(&format!("redis-cli -p {} SET a 3", server.port));
+    s.ok(["undo"]).says("emptied database 5");
+    assert_eq!(server.cli("GET a\nSELECT 5\nDBSIZE\nSELECT 6\nDBSIZE"), "1\nOK\n0\nOK\n1");
+}
+
+#[test]
+fn a_user_that_may_do_only_part_of_it_does_no_harm() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    server.cli("SET a 1\nACL SETUSER root on >pw ~* &* +@all");
+    let s = project(&server, "");
+    s.run(&format!("redis-cli -p {} SET a 2", server.port));
+    for command in
+        ["swapdb", "eval", "restore", "set", "select", "del", "client|pause", "flushdb", "info", "psync"]
+    {
+        server.cli(&format!("ACL SETUSER default +@all -{command}"));
+        let code = s.snapback(["undo"]).code();
+        let now = server.feed(&["--user", "root", "--pass", "pw"], "ACL SETUSER default +@all\nGET a");
+        let now = now.lines().last().unwrap_or_default();
+        assert_eq!(now, if code == 0 { "1" } else { "2" }, "-{command}");
+        if code == 0 {
+            s.ok(["redo"]);
+        }
+    }
+    s.ok(["undo"]);
+    assert_eq!(server.cli("GET a\nDBSIZE"), "1\n1");
+}
+
+#[test]
+fn without_an_empty_database_it_says_so_and_touches_nothing() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&["--databases 1"]);
+    server.cli("SET a 1");
+    let s = project(&server, "");
+    s.run(&format!("redis-cli -p {} SET a 2", server.port));
+    s.snapback(["undo"]).exits(1).says("empty databases are needed").says("raise `databases`");
+    assert_eq!(server.cli("GET a"), "2");
+}
+
+#[test]
+fn older_and_newer_states_come_back_in_any_order() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    let s = project(&server, "");
+    let mut known = Vec::new();
+    for n in 0..3 {
+        server.cli(&format!("SET a {n}\nSADD grows {n}"));
+        known.push((s.ok(["snap"]).out().trim().to_owned(), server.record()));
+    }
+    for at in [0, 2, 1, 1, 0, 2] {
+        s.ok(["restore", &known[at].0]);
+        assert_eq!(server.record(), known[at].1, "{at}");
+    }
+}
