@@ -4,7 +4,8 @@
                     [--dir DIR] [--disk DIR] [--json FILE]
 
 Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
-open), V (10,000 files and 500 MB in a Docker volume). Without any: 500, S, M, L, D, V; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
+open), V (10,000 files and 500 MB in a Docker volume), P (a third-party component). Without any:
+500, S, M, L, D, V, P; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
 the measurements work. Peers that are missing are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
@@ -24,6 +25,7 @@ import database
 import floors
 import large
 import peers
+import plugin
 import small
 import volumes
 from install import peers_here
@@ -34,7 +36,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B", "D", "V")
+NAMES = ("500", "S", "M", "L", "B", "D", "V", "P")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -47,12 +49,13 @@ class Bench:
         self.work, self.slow = work, slow
         self.cache, self.components = options.cache, work / "components"
         self.results = Results()
-        self.skipped = []
+        self.skipped, self.notes = [], []
         self.peers = peers_here(peers.DEFAULT + (MORE if options.all else []), options.cache, self.skip)
         self.snapback = (options.snapback or floors.program()).resolve()
         self.floor = (options.floor or floors.floor()).resolve()
         self.hello = floors.hello(work)
         self.database = floors.database()
+        self.receive = floors.receive()
         environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LC_ALL": "C", "TMPDIR": str(work)}
         self.runner = Runner(work, environment)
         self.compile_components()
@@ -83,6 +86,8 @@ class Bench:
             database.measure(self, rounds)
         elif name == "V":
             volumes.measure(self, rounds)
+        elif name == "P":
+            plugin.measure(self, 20 if quick else SMALL_ROUNDS)
         else:
             # One round of L is as long as seven of M.
             trees = Trees(self, name)
@@ -119,6 +124,7 @@ def machine(bench, load):
     yield f"load {load:.2f} before, {os.getloadavg()[0]:.2f} after"
     yield f"compared on {file_system(bench.work)}, without syncs; synced on {file_system(bench.slow)}"
     yield "; ".join(bench.versions())
+    yield from bench.notes
     yield from bench.skipped
 
 

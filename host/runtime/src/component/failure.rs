@@ -1,9 +1,10 @@
 //! What went wrong in a component, as an error that names it.
 
-use super::state::State;
+use super::state::{MAX_HANDLES, State};
 use super::watch::Silent;
 use snapback_core::error::{Error, Kind};
 use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
 
 /// The hint of what is a component's own fault.
 pub(crate) const FAULT: &str = "this is a fault of the backend; other targets are not concerned";
@@ -22,6 +23,8 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
     }
     let how = if let Some(silent) = error.downcast_ref::<Silent>() {
         silent.to_string()
+    } else if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+        format!("holds more than the {MAX_HANDLES} handles that it may have")
     } else if state.memory.refused {
         format!("needs more than the {} of memory that it may have", state.memory.limit())
     } else {
