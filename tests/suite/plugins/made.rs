@@ -79,7 +79,17 @@ fn a_python_project_builds_and_keeps_the_law() {
     if !have("componentize-py") {
         return;
     }
-    let words = ["--wit-path", "wit", "--world", "file-plugin", "componentize", "--stub-wasi", "app", "-o", "my-py.wasm"];
+    let words = [
+        "--wit-path",
+        "wit",
+        "--world",
+        "file-plugin",
+        "componentize",
+        "--stub-wasi",
+        "app",
+        "-o",
+        "my-py.wasm",
+    ];
     let readme = s.read("my-py/README.md");
     assert!(readme.contains(&words.join(" ")), "{readme}");
     let status = Command::new("componentize-py").args(words).current_dir(s.project().join("my-py")).status();
@@ -109,11 +119,17 @@ fn what_the_law_said_is_shown_with_the_component_that_it_said_it_of() {
     let file = super::folder(&s).join("probe.wasm");
     let file = file.to_str().unwrap();
     s.ok(["backends", "show", "probe"]).prints("law       not tried");
-    s.write("law.toml", "[target]\nroom = \"room\"\ncareless = true\n[test]\nsetup = \"mkdir room; echo one > room/state\"\n\
-        change = [\"echo two > room/state\", \"echo three >> room/state\"]\nprobe = \"cat room/state\"\n");
+    s.write(
+        "law.toml",
+        "[target]\nroom = \"room\"\ncareless = true\n[test]\nsetup = \"mkdir room; echo one > room/state\"\n\
+        change = [\"echo two > room/state\", \"echo three >> room/state\"]\nprobe = \"cat room/state\"\n",
+    );
     s.snapback(["backends", "test", file, "--settings", "law.toml"]).exits(1);
     let shown = s.ok(["backends", "show", "probe"]);
-    shown.prints("7 kept, 1 broken").prints("just now").prints("broken: what changed in between is left alone");
+    shown
+        .prints("7 kept, 1 broken")
+        .prints("just now")
+        .prints("broken: what changed in between is left alone");
     let json = s.ok(["backends", "show", "probe", "--json"]).json();
     assert_eq!(json["law"]["verdicts"].as_array().unwrap().len(), 8, "{json}");
     // One byte more is another component.

@@ -60,7 +60,10 @@ fn nothing_takes_the_place_of_what_came_inside_the_program() {
         let list = list(&s);
         let all: Vec<_> = list.iter().filter(|item| item["name"] == "tree").collect();
         assert_eq!((&all[0]["origin"], &all[0]["status"]), (&"built-in".into(), &"ready".into()), "{which}");
-        assert!(all[1]["status"].as_str().unwrap().contains("hidden by the one of that name: built-in"), "{which}");
+        assert!(
+            all[1]["status"].as_str().unwrap().contains("hidden by the one of that name: built-in"),
+            "{which}"
+        );
     }
 }
 

@@ -1,10 +1,10 @@
 //! What went wrong in a component, as an error that names it.
 
-use super::state::{MAX_HANDLES, State};
+use super::state::State;
+use super::told::one_line;
 use super::watch::Silent;
 use snapback_core::error::{Error, Kind};
 use wasmtime::Trap;
-use wasmtime::component::ResourceTableError;
 
 /// The hint of what is a component's own fault.
 pub(crate) const FAULT: &str = "this is a fault of the backend; other targets are not concerned";
@@ -23,8 +23,6 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
     }
     let how = if let Some(silent) = error.downcast_ref::<Silent>() {
         silent.to_string()
-    } else if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
-        format!("holds more than the {MAX_HANDLES} handles that it may have")
     } else if state.memory.refused {
         format!("needs more than the {} of memory that it may have", state.memory.limit())
     } else {
@@ -33,7 +31,8 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
             (Some(Trap::StackOverflow), _) => "ran out of stack".into(),
             (Some(Trap::UnreachableCodeReached), _) => "gave up".into(),
             (Some(trap), _) => format!("failed: {}", trap.to_string().trim_start_matches("wasm trap: ")),
-            (None, _) => format!("failed: {error:#}"),
+            // Where in its code that was is no help to a user.
+            (None, _) => format!("failed: {}", one_line(&error.root_cause().to_string())),
         }
     };
     Error::new(Kind::Other, format!("the backend `{name}` {how}")).hint(FAULT)

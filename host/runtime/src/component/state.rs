@@ -15,7 +15,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// Handles that a component may hold at once.
-pub(super) const MAX_HANDLES: usize = 100_000;
+const MAX_HANDLES: usize = 100_000;
 /// Elements that the tables of a component may have.
 const MAX_TABLE: usize = 1_000_000;
 
