@@ -11,7 +11,10 @@ fn one_that_keeps_handles_is_ended() {
         ..Guest::default()
     };
     let error = bench.failure(&guest);
-    assert!(error.message().starts_with("the backend `guest` failed: cannot allocate another handle"), "{error}");
+    assert!(
+        error.message().starts_with("the backend `guest` failed: cannot allocate another handle"),
+        "{error}"
+    );
     assert_eq!(bench.snapshot(&Guest::default()).unwrap(), []);
 }
 
