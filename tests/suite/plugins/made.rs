@@ -79,17 +79,7 @@ fn a_python_project_builds_and_keeps_the_law() {
     if !have("componentize-py") {
         return;
     }
-    let words = [
-        "--wit-path",
-        "wit",
-        "--world",
-        "file-plugin",
-        "componentize",
-        "--stub-wasi",
-        "app",
-        "-o",
-        "my-py.wasm",
-    ];
+    let words = ["--wit-path", "wit", "--world", "file-plugin", "componentize", "app", "-o", "my-py.wasm"];
     let readme = s.read("my-py/README.md");
     assert!(readme.contains(&words.join(" ")), "{readme}");
     let status = Command::new("componentize-py").args(words).current_dir(s.project().join("my-py")).status();

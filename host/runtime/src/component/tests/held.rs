@@ -81,6 +81,30 @@ fn what_it_stored_itself_is_no_tree() {
     assert_eq!((error.kind(), error.message()), (Kind::Incompatible, "it is not a captured directory"));
 }
 
+#[test]
+fn a_manifest_has_of_wasi_what_is_empty() {
+    let engine = Engine::new().unwrap();
+    let asks = |manifest: &'static str| {
+        let guest = Guest {
+            world: "wasi-plugin",
+            imports: r#"
+                (import "wasi:cli/environment@0.2.12" "get-environment" (func $environment (param i32)))
+                (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $directories (param i32)))"#,
+            manifest,
+            ..Guest::default()
+        };
+        describe(&engine, "guest", &compile(&engine, &guest))
+    };
+    let said = asks(
+        "(call $environment (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (call $directories (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (i32.const 48)",
+    );
+    assert_eq!(said.unwrap(), MANIFEST);
+}
+
 /// Built once for version 0.1 of the contract and never again: what they import must be
 /// offered for as long as that version is.
 #[test]
