@@ -205,7 +205,11 @@ impl<T: Release> bindings::releases::exports::snapback::plugin::release::Guest f
 /// The host makes an error of what a panic says; without this it would only know that
 /// there was one.
 fn speak_before_giving_up() {
-    std::panic::set_hook(Box::new(|panic| report::log("panic", &panic.to_string())));
+    std::panic::set_hook(Box::new(|panic| {
+        let why = panic.payload_as_str().unwrap_or("it does not say why");
+        let place = panic.location().map_or_else(String::new, |place| format!(" ({place})"));
+        report::log("panic", &format!("{why}{place}"));
+    }));
 }
 
 /// Makes a type that implements [`Backend`] the component's backend; with `explain` and

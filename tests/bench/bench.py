@@ -4,9 +4,9 @@
                     [--dir DIR] [--disk DIR] [--json FILE]
 
 Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
-open), V (10,000 files and 500 MB in a Docker volume), P (Postgres and Redis). Without any: 500, S, M, L,
-D, V, P; with --all also B, and more peers. --quick is S alone, with two rounds: it shows that
-the measurements work. Peers that are missing are installed by root on Debian, else named.
+open), V (10,000 files and 500 MB in a Docker volume), P (a third-party component), R (Postgres and
+Redis). Without any: all but B; with --all also B, and more peers. --quick is S alone, with two
+rounds: it shows that the measurements work. Peers that are missing are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
 
@@ -25,6 +25,7 @@ import database
 import floors
 import large
 import peers
+import plugin
 import servers
 import small
 import volumes
@@ -36,7 +37,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B", "D", "V", "P")
+NAMES = ("500", "S", "M", "L", "B", "D", "V", "P", "R")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -49,12 +50,13 @@ class Bench:
         self.work, self.slow = work, slow
         self.cache, self.components = options.cache, work / "components"
         self.results = Results()
-        self.skipped = []
+        self.skipped, self.notes = [], []
         self.peers = peers_here(peers.DEFAULT + (MORE if options.all else []), options.cache, self.skip)
         self.snapback = (options.snapback or floors.program()).resolve()
         self.floor = (options.floor or floors.floor()).resolve()
         self.hello = floors.hello(work)
         self.database = floors.database()
+        self.receive = floors.receive()
         environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LC_ALL": "C", "TMPDIR": str(work)}
         self.runner = Runner(work, environment)
         self.compile_components()
@@ -86,6 +88,8 @@ class Bench:
         elif name == "V":
             volumes.measure(self, rounds)
         elif name == "P":
+            plugin.measure(self, 20 if quick else SMALL_ROUNDS)
+        elif name == "R":
             servers.measure(self, rounds)
         else:
             # One round of L is as long as seven of M.
@@ -123,6 +127,7 @@ def machine(bench, load):
     yield f"load {load:.2f} before, {os.getloadavg()[0]:.2f} after"
     yield f"compared on {file_system(bench.work)}, without syncs; synced on {file_system(bench.slow)}"
     yield "; ".join(bench.versions())
+    yield from bench.notes
     yield from bench.skipped
 
 

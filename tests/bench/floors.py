@@ -2,7 +2,8 @@
 
 `hello` is a process that prints a line, compiled from source here. `floor` (an example of
 core) walks a tree, hashes it, appends it to one file, with two threads. `database` (an example
-of the runtime) captures and puts back a SQLite database, with one.
+of the runtime) captures and puts back a SQLite database, with one; `receive` (likewise) takes in
+what a server sends.
 """
 
 import os
@@ -17,6 +18,7 @@ HELLO = 'fn main() { println!("hello, world"); }\n'
 
 
 SCAN, HASH, APPEND = "scan + lstat", "read + SHA-256", "read + SHA-256 + append"
+RECEIVE = "receive + SHA-256 + append"
 PAGES, BACKUP = "read pages + SHA-256 + append", ".backup + SHA-256 + quick_check"
 WORDS = {SCAN: "scan", HASH: "hash", APPEND: "append"}
 
@@ -61,6 +63,12 @@ def database():
     """Builds `database`."""
     build("--package", "snapback-runtime", "--example", "database")
     return target() / "examples" / "database"
+
+
+def receive():
+    """Builds `receive`."""
+    build("--package", "snapback-runtime", "--example", "receive")
+    return target() / "examples" / "receive"
 
 
 def hello(work):

@@ -17,7 +17,7 @@ import time
 from measure import Job, in_turns, shell
 from peers import Snapback
 
-NAME = "P"
+NAME = "R"
 BARE, RDB = "CREATE DATABASE", "redis-cli --rdb"
 POSTGRES, REDIS = "snapshot of Postgres", "snapshot of Redis"
 MEGABYTES, KEYS = 200, 200_000

@@ -6,6 +6,7 @@ A line whose figures were not measured says so and is neither met nor missed.
 import typing
 
 import database
+import plugin
 import servers
 import small
 from database import NAME as D
@@ -79,10 +80,13 @@ def targets(results):
         yield Target("L", f"from M to L, {operation}: CPU for each file", for_each_file(results, operation), 1.2)
     for corpus in "L", B:
         yield Target(corpus, "peak memory", peak(results, corpus), 100.0, "MB")
-    P = servers.NAME
+    walls = [results.wall(plugin.NAME, plugin.RUN, who) for who in (plugin.WITH, plugin.WITHOUT)]
+    over = None if None in walls else (walls[0] - walls[1]) * 1e3
+    yield Target(plugin.NAME, "run -- true, one component compiled before: wall over none", over, 10.0, "ms")
+    R = servers.NAME
     for operation, other, limit in (servers.POSTGRES, servers.BARE, 1.2), (servers.REDIS, servers.RDB, 2.0):
-        figure = ratio(results.wall(P, operation, mine), results.wall(P, operation, other))
-        yield Target(P, f"{operation}: wall, of {other}", figure, limit)
+        figure = ratio(results.wall(R, operation, mine), results.wall(R, operation, other))
+        yield Target(R, f"{operation}: wall, of {other}", figure, limit)
     over = more(results, "run -- true", "in memory", "true")
     yield Target(small.NAME, "run -- true, unchanged: wall over `true`", over, 15.0, "ms")
     over = more(results, f"list of {small.KEPT}", "list", "hello world")

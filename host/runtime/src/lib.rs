@@ -29,6 +29,7 @@ pub mod sqlite;
 mod testing;
 pub mod trust;
 
+pub use digest::of as digest_of;
 pub use encode::component_of;
 pub use manifest::Manifest;
 pub use registry::{Examined, Info, Registry, Setup, Status, builtin_names};

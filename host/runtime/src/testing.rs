@@ -41,6 +41,8 @@ pub struct Guest {
     pub manifest: &'static str,
     pub snapshot: &'static str,
     pub restore: &'static str,
+    /// Of the module itself: tables, globals.
+    pub extra: &'static str,
 }
 
 impl Default for Guest {
@@ -52,6 +54,7 @@ impl Default for Guest {
             manifest: "(i32.const 48)",
             snapshot: "(i32.const 64)",
             restore: "(i32.const 64)",
+            extra: "",
         }
     }
 }
@@ -63,7 +66,7 @@ impl Guest {
 
     pub fn build_saying(&self, manifest: &str) -> Vec<u8> {
         assert!(manifest.len() < 3072);
-        let Self { world, imports, data, manifest: describe, snapshot, restore } = self;
+        let Self { world, imports, data, manifest: describe, snapshot, restore, extra } = self;
         let bytes: String = manifest.bytes().map(|b| format!("\\{b:02x}")).collect();
         let length: String =
             (manifest.len() as u32).to_le_bytes().iter().map(|b| format!("\\{b:02x}")).collect();
@@ -72,6 +75,7 @@ impl Guest {
                 {imports}
                 (import "snapback:plugin/types@0.1.0" "[resource-drop]target" (func $done (param i32)))
                 (memory (export "memory") 1)
+                {extra}
                 (global $free (mut i32) (i32.const 8192))
                 (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
                     (local $at i32)

@@ -3,6 +3,9 @@
 
 mod border;
 mod consent;
+mod frozen;
+mod made;
+mod names;
 mod optional;
 mod programs;
 mod shelf;

@@ -140,3 +140,25 @@ fn without_consent_nothing_is_let_go_of() {
     s.ok(["forget", &id]).says("you have not agreed");
     assert_eq!(copies(&s), "copy-1 ");
 }
+
+#[test]
+fn the_law_asks_for_it_and_leaves_nothing_behind() {
+    let s = sandbox();
+    keeper(&s);
+    let file = folder(&s).join("keeper.wasm");
+    let room = s.home().join("law");
+    let room = room.display();
+    s.write(
+        "law.toml",
+        format!(
+            "[target]\nroom = \"{room}\"\n[test]\nsetup = \"mkdir {room}; echo one > {room}/state\"\n\
+             change = [\"echo two > {room}/state\", \"echo three >> {room}/state\"]\n\
+             probe = \"cat {room}/state\"\n"
+        ),
+    );
+    let said = s.snapback(["backends", "test", file.to_str().unwrap(), "--settings", "law.toml"]);
+    said.prints("kept       what it holds outside the store goes, and no second time");
+    // It puts back whatever is there, and is told so.
+    said.exits(1).prints("broken     what changed in between is left alone");
+    assert_eq!(s.sh("ls ../law"), "state\n");
+}

@@ -4,6 +4,7 @@ use super::{agree, digest, install, probe, target};
 use crate::{each_user, sandbox};
 use snapback_tests::have;
 use std::fs;
+use std::net::TcpListener;
 
 #[test]
 fn what_leads_out_of_the_project_is_asked_for_whichever_backend_it_is() {
@@ -129,4 +130,70 @@ fn a_store_that_came_along_grants_nothing() {
     to.ok(["trust", "--store", "--yes"]);
     to.snapback(["undo"]).fails(1, &["you have not agreed"]);
     assert_eq!(to.read("../room/state"), "mine\n");
+}
+
+#[test]
+fn whatever_a_setting_opens_is_asked_for_before_anything_is_opened() {
+    let s = sandbox();
+    install(&s);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mark = s.home().join("mark");
+    fs::write(s.home().join("tool"), format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
+    s.sh("chmod +x ../tool");
+    for (setting, told, words) in [
+        (format!("address = \"127.0.0.1:{port}\""), "exchange address", "connects to 127.0.0.1"),
+        (format!("address = \"localhost:{port}\""), "exchange address", "(this machine)"),
+        ("secret = \"HOME\"".into(), "env secret", "reads the variable HOME"),
+        ("paper = \"/etc/passwd\"".into(), "see paper", "reads /etc/passwd, outside the project"),
+        ("note = \"../note\"".into(), "put note x", "reads and writes ../note, outside the project"),
+        (format!("program = \"{}/tool\"", s.home().display()), "program", "which leaves the sandbox"),
+        ("place = \"/\"".into(), "read place etc/passwd", "reads /, outside the project"),
+    ] {
+        s.write("snapback.toml", target(&format!("{setting}\ndo = [\"{told}\"]")));
+        s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed", words]);
+        s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+    }
+    assert!(listener.accept().is_err(), "somebody connected");
+    assert!(!mark.exists() && !s.has("../note") && !s.has("started"));
+}
+
+#[test]
+fn a_path_that_was_swapped_after_the_consent_is_asked_for_again() {
+    each_user(|s| {
+        install(s);
+        s.sh("ln -s room ../way; mkdir ../other; echo theirs > ../other/state");
+        s.write("snapback.toml", target("room = \"../way\""));
+        agree(s);
+        s.run("echo two > ../room/state");
+        s.sh("rm ../way; ln -s other ../way");
+        s.snapback(["run", "--", "touch", "started"]).fails(125, &["you have not agreed"]);
+        s.snapback(["undo"]).fails(1, &["you have not agreed"]);
+        // A directory of the same name is another one, too.
+        s.sh("rm ../way; mkdir ../way; echo theirs > ../way/state");
+        s.snapback(["undo"]).fails(1, &["you have not agreed"]);
+        assert_eq!(
+            (s.read("../other/state"), s.read("../way/state")),
+            ("theirs\n".into(), "theirs\n".into())
+        );
+        s.sh("rm -r ../way; ln -s room ../way");
+        s.ok(["undo"]);
+        assert_eq!(s.read("../room/state"), "one\n");
+    });
+}
+
+#[test]
+fn one_that_gives_up_is_named_and_the_others_go_on_without_it() {
+    let s = sandbox();
+    install(&s);
+    s.write("f", "0\n");
+    s.write("snapback.toml", target("do = [\"trap\"]"));
+    s.ok(["trust", "--digest", &digest(&s.snapback(["snap"]).err())]);
+    let failed = s.snapback(["run", "--", "touch", "started"]);
+    failed.fails(125, &["could not capture `probe`", "the backend `probe` gave up", "as told"]);
+    assert!(!s.has("started"));
+    s.ok(["run", "--skip", "probe", "--", "sh", "-c", "echo 1 > f"]);
+    s.ok(["undo"]);
+    assert_eq!(s.read("f"), "0\n");
 }

@@ -12,7 +12,7 @@ mod take;
 pub use global::{Colour, Global};
 pub use history::{RedoArgs, RestoreArgs, UndoArgs};
 pub use look::{CatArgs, DiffArgs, ListArgs, ShowArgs};
-pub use take::{BackendsArgs, BackendsCommand, ForgetArgs, GcArgs, RunArgs, SnapArgs, TrustArgs};
+pub use take::{BackendsArgs, BackendsCommand, ForgetArgs, GcArgs, Language, RunArgs, SnapArgs, TrustArgs};
 
 use clap::{Parser, Subcommand};
 

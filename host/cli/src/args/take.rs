@@ -177,6 +177,24 @@ pub enum BackendsCommand {
         #[arg(long, value_name = "F")]
         settings: Option<PathBuf>,
     },
+    /// Make a project for a new one, with the contract and, for Rust, the library
+    New {
+        /// Its name, and that of the folder
+        #[arg(value_name = "N")]
+        name: String,
+        /// What it is written in
+        #[arg(long, value_name = "LANGUAGE")]
+        lang: Language,
+    },
+}
+
+/// What a backend can be begun in; any language that makes components will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Language {
+    /// Rust, with the SDK.
+    Rust,
+    /// Python, through componentize-py.
+    Python,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -1,6 +1,7 @@
 //! What went wrong in a component, as an error that names it.
 
 use super::state::State;
+use super::told::one_line;
 use super::watch::Silent;
 use snapback_core::error::{Error, Kind};
 use wasmtime::Trap;
@@ -30,7 +31,8 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
             (Some(Trap::StackOverflow), _) => "ran out of stack".into(),
             (Some(Trap::UnreachableCodeReached), _) => "gave up".into(),
             (Some(trap), _) => format!("failed: {}", trap.to_string().trim_start_matches("wasm trap: ")),
-            (None, _) => format!("failed: {error:#}"),
+            // Where in its code that was is no help to a user.
+            (None, _) => format!("failed: {}", one_line(&error.root_cause().to_string())),
         }
     };
     Error::new(Kind::Other, format!("the backend `{name}` {how}")).hint(FAULT)

@@ -179,17 +179,22 @@ impl Backend for ComponentBackend {
     }
 }
 
-/// Asks a component for its manifest, in a world where every import traps.
+/// Asks a component for its manifest, in a world where every import traps but WASI, which
+/// is empty: what compiles other languages asks it for an environment before anything else.
 ///
 /// # Errors
 /// When it cannot say, or needs something for it.
 pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<String> {
     abi::check_version(&[imports(engine, component), exports(engine, component)].concat())?;
     let mut linker = Linker::new(engine.raw());
+    let wasi = imports(engine, component).iter().any(|import| import.starts_with("wasi:"));
+    if wasi {
+        wasi::link(&mut linker).map_err(|e| strange(name, &e))?;
+    }
     linker.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
     let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
     let state = State::new(None, Grants::default(), Reach::default(), None);
-    run(engine, name, false, state, async |store| {
+    run(engine, name, wasi, state, async |store| {
         let instance = linked.instantiate_async(&mut *store).await?;
         store.data_mut().started = true;
         v0_1::manifest(store, &instance).await
@@ -230,13 +235,11 @@ fn run<R>(
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(watch::look);
     let ticking = engine.tick();
-    let cancel = store.data().call().ok().map(|call| call.cancel.clone());
+    let cancel = store.data().call().map(|call| call.cancel.clone()).unwrap_or_default();
     let (progress, waiting) = (store.data().progress().clone(), store.data().grants.limits.waiting);
-    let done = match cancel {
-        Some(cancel) if wasi => {
-            runtime.block_on(watch::unless_stuck(work(&mut store), &cancel, &progress, waiting))
-        }
-        _ => runtime.block_on(work(&mut store)),
+    let done = match wasi {
+        true => runtime.block_on(watch::unless_stuck(work(&mut store), &cancel, &progress, waiting)),
+        false => runtime.block_on(work(&mut store)),
     };
     drop(ticking);
     store.data_mut().told.finish();

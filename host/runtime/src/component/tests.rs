@@ -1,5 +1,7 @@
 //! What components that misbehave can do: nothing but fail.
 
+mod held;
+
 use super::*;
 use crate::testing::{Guest, MANIFEST, Scratch};
 use snapback_core::backend::{Cancel, Target};

@@ -16,6 +16,7 @@ const RESTORES: &str = "a restore brings back what was stored";
 const TWICE: &str = "a second restore changes nothing";
 const OLDER: &str = "older states come back after newer ones";
 const CHANGED: &str = "what changed in between is left alone";
+const LETS_GO: &str = "what it holds outside the store goes, and no second time";
 const CUT: &str = "a restore that was cut short is completed by the next";
 
 /// A row of laws.
@@ -54,6 +55,13 @@ impl<'a> Suite<'a> {
         self.law("without a setting that opens something it fails, and does nothing worse", || {
             denied(trial)
         })?;
+        // Last, for it is what cleans up.
+        if let Some(first) = trial.discard() {
+            self.law(LETS_GO, || {
+                of(first, "letting go")?;
+                of(trial.discard().unwrap_or(Ok(())), "letting go of what is gone")
+            })?;
+        }
         Ok(self.verdicts)
     }
 

@@ -27,6 +27,8 @@ pub struct Trial {
     root: PathBuf,
     store: Arc<Store>,
     refused: Arc<Refused>,
+    /// All that it stored.
+    made: Mutex<Vec<Part>>,
 }
 
 /// What was refused one by one.
@@ -77,6 +79,7 @@ impl Trial {
             root: root.to_owned(),
             store: Store::create(store, Disk::default().with_sync(false))?,
             refused: Arc::default(),
+            made: Mutex::default(),
         })
     }
 
@@ -105,6 +108,12 @@ impl Trial {
         self.snapshot_of(self.call(&Cancel::default()), previous)
     }
 
+    /// Lets go of all that it stored; none when it holds nothing outside the store.
+    pub(super) fn discard(&self) -> Option<Result<()>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.backend.releases().then(|| self.backend.discard(&self.call(&Cancel::default()), &made))
+    }
+
     /// Takes one without the setting `key`.
     pub(super) fn snapshot_without(&self, key: &str) -> Result<Vec<Part>> {
         let mut call = self.call(&Cancel::default());
@@ -118,6 +127,7 @@ impl Trial {
         let writer = Arc::new(self.store.writer()?);
         call.writer = Some(writer.clone());
         let parts = self.backend.snapshot(&call, previous)?;
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&parts);
         drop(call);
         match Arc::into_inner(writer) {
             Some(writer) => writer.seal()?,

@@ -149,6 +149,13 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
             monotonic_clock::subscribe_duration(rest.parse::<u64>().unwrap_or(1) * 1_000_000).block();
             Ok("slept".into())
         }
+        "calls" => {
+            let mut named = 0;
+            for _ in 0..rest.parse().unwrap_or(0u64) {
+                named += target.name().len();
+            }
+            Ok(format!("{named} bytes"))
+        }
         "see" => match File::open(target, rest)?.read()? {
             Some(mut content) => {
                 let mut text = String::new();
@@ -203,6 +210,7 @@ fn attempt(target: &Target, verb: &str, rest: &str) -> Result<String> {
             }
             Ok(format!("{} at once", all.len()))
         }
+        "trap" => panic!("as told"),
         "fail" => Err(Error::new(ErrorKind::Busy, rest)),
         _ => Err(Error::invalid(format!("it cannot do `{verb}`"))),
     }

@@ -5,9 +5,11 @@
 
 mod add;
 mod list;
+mod new;
 mod remove;
 mod show;
 mod test;
+mod verdicts;
 
 use crate::args::{BackendsArgs, BackendsCommand};
 use crate::context::Context;
@@ -44,6 +46,7 @@ pub fn run(context: &mut Context, args: &BackendsArgs) -> Result<Code> {
         BackendsCommand::Add { file } => return add::run(context, file),
         BackendsCommand::Remove { name } => return remove::run(context, name),
         BackendsCommand::Test { file, settings } => return test::run(context, file, settings.as_deref()),
+        BackendsCommand::New { name, lang } => return new::run(context, name, *lang),
         BackendsCommand::List | BackendsCommand::Show { .. } => {}
     }
     let registry = context.backends(&context.root());

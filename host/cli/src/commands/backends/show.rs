@@ -1,9 +1,11 @@
 //! `snapback backends show`: all about one.
 
+use super::verdicts::{self, Tried};
 use super::{Item, Used, unknown};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
+use crate::render::words::age;
 use serde::Serialize;
 use snapback_core::error::Result;
 use snapback_runtime::Registry;
@@ -16,6 +18,8 @@ struct Whole<'a> {
     item: Item<'a>,
     summary: &'a str,
     settings: Vec<SettingItem<'a>>,
+    /// What the law said of this component, the last time that it was tried here.
+    law: Option<&'a Tried>,
 }
 
 /// One of its settings.
@@ -41,9 +45,13 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
     };
     let manifest = registry.manifest(name)?;
     let item = Item::new(info, registry, used);
+    let tried = item.digest.and_then(|digest| verdicts::of(&context.places.state, digest));
     if context.global.json {
         let settings = manifest.settings.iter().map(setting).collect();
-        json::write(&mut context.out, &Whole { item, summary: &manifest.summary, settings })?;
+        json::write(
+            &mut context.out,
+            &Whole { item, summary: &manifest.summary, settings, law: tried.as_ref() },
+        )?;
         return Ok(Code::DONE);
     }
     let mut lines = vec![
@@ -54,8 +62,19 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
         format!("wants     {}", item.wants.join(", ")),
         format!("targets   {}", item.targets.join(", ")),
         format!("status    {}", item.status),
-        "settings".to_owned(),
     ];
+    match &tried {
+        Some(tried) => {
+            lines.push(format!("law       {}, {}", tried.words(), age(tried.tried, context.now())))
+        }
+        None => lines.push("law       not tried here; `snapback backends test FILE` does".to_owned()),
+    }
+    let others = tried.iter().flat_map(|tried| &tried.verdicts).filter(|item| item.why.is_some());
+    lines.extend(others.map(|item| {
+        let why = item.why.as_deref().unwrap_or_default();
+        format!("  {}: {} ({why})", item.outcome, item.law)
+    }));
+    lines.push("settings".to_owned());
     for setting in manifest.settings.iter().map(setting) {
         let default = match (setting.default, setting.required) {
             (_, true) => ", required".to_owned(),

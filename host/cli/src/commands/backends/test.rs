@@ -4,13 +4,15 @@
 //! commands are the user's own, and run in an empty directory.
 
 use super::add::read;
+use super::verdicts::{self, Item};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
 use crate::places;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::config;
+use snapback_runtime::digest_of;
 use snapback_runtime::laws::{self, Outcome, Trial, Verdict, World};
 use snapback_runtime::manifest::text_of;
 use std::collections::BTreeMap;
@@ -36,14 +38,6 @@ struct Commands {
     probe: String,
 }
 
-/// A verdict, as JSON has it.
-#[derive(Serialize)]
-struct Item<'a> {
-    law: &'a str,
-    outcome: &'static str,
-    why: Option<&'a str>,
-}
-
 /// Does it.
 ///
 /// # Errors
@@ -62,23 +56,21 @@ pub fn run(context: &mut Context, file: &Path, settings: Option<&Path>) -> Resul
     let trial = Trial::new(&bytes, &root, &store, target, context.surroundings(&root))?;
     let mut author = test.map(|commands| Author { commands, root });
     let verdicts = laws::check(&trial, author.as_mut().map(|author| author as &mut dyn World))?;
+    let noted = verdicts::note(&context.places.state, &digest_of(&bytes), context.now(), &verdicts);
+    if let Err(error) = noted {
+        context.talk.say(error.context("what came of it is not kept"));
+    }
     report(context, &verdicts)?;
     let broken = verdicts.iter().any(|verdict| matches!(verdict.outcome, Outcome::Broken(_)));
     Ok(if broken { Code::FAILED } else { Code::DONE })
 }
 
 fn report(context: &mut Context, verdicts: &[Verdict]) -> Result<()> {
-    let parts = |verdict: &Verdict| match &verdict.outcome {
-        Outcome::Kept => ("kept", None),
-        Outcome::Broken(how) => ("broken", Some(how.clone())),
-        Outcome::Unchecked(why) => ("unchecked", Some(why.clone())),
-    };
-    let rows: Vec<_> = verdicts.iter().map(|verdict| (verdict.law, parts(verdict))).collect();
+    let items: Vec<Item> = verdicts.iter().map(Item::from).collect();
     if context.global.json {
-        let items = rows.iter().map(|(law, (outcome, why))| Item { law, outcome, why: why.as_deref() });
-        return json::write(&mut context.out, &items.collect::<Vec<_>>());
+        return json::write(&mut context.out, &items);
     }
-    for (law, (outcome, why)) in rows {
+    for Item { law, outcome, why } in items {
         context.out.line(&format!("{outcome:<9}  {law}"))?;
         if let Some(why) = why {
             context.out.line(&format!("           {why}"))?;

@@ -1,0 +1,125 @@
+//! What a component holds: how much, and what it cannot pass off as something else.
+
+use super::*;
+
+#[test]
+fn one_that_keeps_handles_is_ended() {
+    let bench = Bench::new();
+    let guest = Guest {
+        imports: r#"(import "snapback:plugin/store@0.1.0" "[constructor]draft" (func $draft (result i32)))"#,
+        snapshot: "(loop (drop (call $draft)) (br 0)) (i32.const 64)",
+        ..Guest::default()
+    };
+    let error = bench.failure(&guest);
+    assert!(
+        error.message().starts_with("the backend `guest` failed: cannot allocate another handle"),
+        "{error}"
+    );
+    assert_eq!(bench.snapshot(&Guest::default()).unwrap(), []);
+}
+
+#[test]
+fn one_that_grows_its_tables_is_refused() {
+    let bench = Bench::new();
+    let grows = |by: &str| {
+        Guest {
+        imports: "",
+        data: "",
+        snapshot: format!(
+            "(if (i32.eq (table.grow $more (ref.null func) (i32.const {by})) (i32.const -1)) (then unreachable))
+             (i32.const 64)"
+        )
+        .leak(),
+        extra: "(table $more 1 funcref)",
+        ..Guest::default()
+    }
+    };
+    assert_eq!(bench.snapshot(&grows("1000")).unwrap(), []);
+    assert!(bench.failure(&grows("1000000000")).message().contains("gave up"));
+}
+
+/// Stores twelve bytes of its own and passes them to `directory.restore` as a tree.
+#[test]
+fn what_it_stored_itself_is_no_tree() {
+    let bench = Bench::new();
+    let guest = Guest {
+        world: "tree-plugin",
+        imports: r#"
+            (import "snapback:plugin/store@0.1.0" "[constructor]draft" (func $draft (result i32)))
+            (import "snapback:plugin/store@0.1.0" "[static]draft.finish" (func $finish (param i32 i32)))
+            (import "snapback:plugin/tree@0.1.0" "[static]directory.open"
+                (func $open (param i32 i32 i32 i32 i32 i32)))
+            (import "snapback:plugin/tree@0.1.0" "[method]directory.restore"
+                (func $restore (param i32 i32 i32 i32)))"#,
+        data: "path",
+        snapshot: "(call $open (local.get $target) (i32.const 4096) (i32.const 4) (i32.const 0) (i32.const 0) (i32.const 5000))
+            (if (i32.load8_u (i32.const 5000)) (then unreachable))
+            (local.set $a (i32.load (i32.const 5004)))
+            (call $finish (call $draft) (i32.const 5100))
+            (if (i32.load8_u (i32.const 5100)) (then unreachable))
+            (local.set $b (i32.load (i32.const 5104)))
+            (call $restore (local.get $a) (local.get $b) (local.get $b) (i32.const 5200))
+            (i32.const 5200)",
+        ..Guest::default()
+    };
+    let mut bench = bench;
+    let mut target = (*bench.call.target).clone();
+    target.settings.insert("path".into(), ".".into());
+    bench.call.target = target.into();
+    let manifest = MANIFEST.replace("kind = \"dir\"", "kind = \"dir\"\naccess = \"write\"");
+    let engine = Engine::new().unwrap();
+    let backend = ComponentBackend::link(
+        &engine,
+        &compile(&engine, &guest),
+        Manifest::parse(&manifest).unwrap(),
+        &["tree"],
+        Limits::default(),
+        own(),
+    )
+    .unwrap();
+    let error = backend.snapshot(&bench.call, &[]).unwrap_err();
+    assert_eq!((error.kind(), error.message()), (Kind::Incompatible, "it is not a captured directory"));
+}
+
+#[test]
+fn a_manifest_has_of_wasi_what_is_empty() {
+    let engine = Engine::new().unwrap();
+    let asks = |manifest: &'static str| {
+        let guest = Guest {
+            world: "wasi-plugin",
+            imports: r#"
+                (import "wasi:cli/environment@0.2.12" "get-environment" (func $environment (param i32)))
+                (import "wasi:filesystem/preopens@0.2.12" "get-directories" (func $directories (param i32)))"#,
+            manifest,
+            ..Guest::default()
+        };
+        describe(&engine, "guest", &compile(&engine, &guest))
+    };
+    let said = asks(
+        "(call $environment (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (call $directories (i32.const 5000))
+            (if (i32.load (i32.const 5004)) (then unreachable))
+            (i32.const 48)",
+    );
+    assert_eq!(said.unwrap(), MANIFEST);
+}
+
+/// Built once for version 0.1 of the contract and never again: what they import must be
+/// offered for as long as that version is.
+#[test]
+fn components_of_the_first_version_still_fit() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/components/frozen");
+    let registry = crate::Registry::new(crate::Setup::default());
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "wasm") {
+            let bytes = std::fs::read(&path).unwrap();
+            let found = registry.examine(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            names.push(found.manifest.name);
+        }
+    }
+    names.sort();
+    assert_eq!(names, ["keeper", "probe"]);
+}
