@@ -138,7 +138,7 @@ def measure(bench, rounds):
 
 def measure_once(bench, started, number):
     def tar(*words):
-        run = ["docker", "run", "--rm", "-i", "--network", "none", "-v", f"{VOLUME}:/v", IMAGE, "/bin/busybox"]
+        run = ["docker", "run", "--rm", "-i", "--log-driver", "none", "--network", "none", "-v", f"{VOLUME}:/v", IMAGE, "/bin/busybox"]
         return [*run, *words]
 
     archive = bench.work / "volume.tar"

@@ -12,6 +12,7 @@ mod output;
 mod record;
 mod running;
 mod sandbox;
+mod screen;
 mod user;
 
 pub use chance::{Chance, times};
@@ -20,6 +21,7 @@ pub use output::Output;
 pub use record::{Entry, Record, Restores, assert_back, assert_same};
 pub use running::Running;
 pub use sandbox::Sandbox;
+pub use screen::Screen;
 pub use user::{User, is_root, users};
 
 /// Whether the program `name` is there. Where it is not, a test that needs it says so

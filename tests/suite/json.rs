@@ -159,7 +159,7 @@ fn what_was_edited_after_the_run_is_told_apart() {
     let told = ["by-both later", "by-hand later", "by-run run", "made run"];
     assert_eq!(of(&s.ok(["diff", "--json"]).json()), told);
     assert_eq!(of(&s.ok(["undo", "--path", "by-hand", "-n", "--json"]).json()), ["by-hand later"]);
-    s.ok(["diff"]).prints("M by-hand (changed after the run)\nM by-run\n");
+    s.ok(["diff"]).prints("M by-hand (changed after the run)  +1 -1\nM by-run  +1 -1\n");
     assert_eq!(of(&s.ok(["undo", "--json"]).json()), told);
     // Between two snapshots there is no present to tell apart.
     let between = s.ok(["diff", &newest(&s), "@1", "--json"]).json();

@@ -1,6 +1,7 @@
 //! The program as people use it: real commands in a hermetic sandbox, looked at with
 //! other people's tools. A file for each theme; nothing here knows what is inside.
 
+mod agents;
 mod asked;
 mod attributes;
 mod bad_input;
@@ -11,6 +12,7 @@ mod docker;
 mod foreign;
 mod full_disk;
 mod git;
+mod habits;
 mod history;
 mod interrupted;
 mod interval;
@@ -24,13 +26,16 @@ mod never_destroy;
 mod not_covered;
 mod outlives;
 mod plugins;
+mod reading;
 mod retention;
+mod review;
 mod selection;
 mod servers;
 mod sharing;
 mod sqlite;
 mod status;
 mod store;
+mod terminal;
 mod times;
 mod together;
 mod uncovered;

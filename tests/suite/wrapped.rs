@@ -185,3 +185,180 @@ sys.exit(0 if os.waitstatus_to_exitcode(status) == 6 else "exit %r" % status)
 "#;
     s.finish(s.command("python3").args(["-c", script])).exits(0);
 }
+
+/// What `words` print when they run by themselves, and when they run in `run`.
+fn both(s: &Sandbox, words: &[&str]) -> [Vec<u8>; 2] {
+    let alone = s.finish(s.command(words[0]).args(&words[1..]));
+    let inside = s.ok([&["run", "-q", "--"], words].concat());
+    [alone.stdout, inside.stdout]
+}
+
+#[test]
+fn arguments_reach_it_byte_for_byte() {
+    use std::os::unix::ffi::OsStrExt;
+    let s = sandbox();
+    let odd: [&[u8]; 9] = [
+        b"",
+        b" ",
+        b"--",
+        b"-y",
+        b"a b",
+        b"'\"$x`*?\\",
+        b"line\nline",
+        b"\xff\xfe",
+        "\u{1b}[2J\u{202e}".as_bytes(),
+    ];
+    let mut program = s.program();
+    program.args(["run", "-q", "--", "printf", "%s\\0"]).args(odd.map(std::ffi::OsStr::from_bytes));
+    let output = s.finish(&mut program);
+    output.exits(0);
+    assert_eq!(output.stdout, odd.map(|word| [word, b"\0"].concat()).concat());
+    s.ok(["list"]).never_says("\u{1b}");
+}
+
+#[test]
+fn its_environment_has_two_variables_more_and_nothing_else_differs() {
+    let s = sandbox();
+    let [alone, inside] = both(&s, &["env", "-0"]);
+    let variables = |bytes: &[u8]| -> std::collections::BTreeSet<String> {
+        let all = bytes.split(|&b| b == 0).filter(|v| !v.is_empty());
+        all.map(|v| String::from_utf8_lossy(v).into_owned()).collect()
+    };
+    let (alone, inside) = (variables(&alone), variables(&inside));
+    assert!(alone.is_subset(&inside), "{alone:?} {inside:?}");
+    let more: Vec<&String> = inside.difference(&alone).collect();
+    let root = format!("SNAPBACK_ROOT={}", s.project().display());
+    assert_eq!(more, [&root, &format!("SNAPBACK_RUN_ID={}", newest(&s))]);
+}
+
+#[test]
+fn its_open_files_limits_directory_and_masks_are_those_it_would_have() {
+    let s = sandbox();
+    for script in [
+        "ls -1 /proc/self/fd | wc -l; umask; ulimit -a; pwd; ps -o pgid=,sid= -p $$ | wc -w",
+        "grep -E '^(SigBlk|SigCgt|NoNewPrivs|Seccomp|CapEff)' /proc/self/status; nice",
+        // Two that the C library keeps for itself are ignored in what it starts.
+        "printf '%x' $((0x$(sed -n 's/^SigIgn:.//p' /proc/self/status) & 0x7fffffff))",
+        "exec 3>&1; cat <&0; echo three >&3",
+    ] {
+        let [alone, inside] = both(&s, &["sh", "-c", script]);
+        assert_eq!(String::from_utf8_lossy(&inside), String::from_utf8_lossy(&alone), "{script}");
+    }
+    // A file that was open stays open.
+    let log = s.dir().join("log");
+    s.sh(&format!("\"$SNAPBACK\" run -q -- sh -c 'echo to-seven >&7' 7>'{}'", log.display()));
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "to-seven\n");
+}
+
+#[test]
+fn pipes_that_are_closed_early_are_its_own_affair() {
+    let s = sandbox();
+    // The reader goes: the writer dies of it, and the run ends as it would have.
+    let out = s.sh("{ \"$SNAPBACK\" run -q -- yes || echo \"code $?\" >&2; } 2>err | head -n 1; cat err");
+    assert_eq!(out, "y\ncode 141\n");
+    // Whoever reads nothing, and whoever has no streams at all.
+    s.sh("yes | \"$SNAPBACK\" run -q -- true");
+    s.sh("\"$SNAPBACK\" run -- sh -c 'echo x > made' <&- >&- 2>&-");
+    assert_eq!(s.read("made"), "x\n");
+    // What it says nobody reads: the command is not disturbed.
+    s.sh("{ \"$SNAPBACK\" -v run -- sh -c 'sleep 0.1; echo y > made'; } 2>&1 >/dev/null | true; sleep 0.5");
+    assert_eq!(s.ok(["list", "--json"]).json()[0]["exit_code"], 0);
+    assert_eq!(s.read("made"), "y\n");
+    let many = s.sh("head -c 3000000 /dev/zero | \"$SNAPBACK\" run -q -- cat | wc -c");
+    assert_eq!(many.trim(), "3000000");
+}
+
+#[test]
+fn signals_reach_it_as_often_as_they_are_sent() {
+    let s = sandbox();
+    let names = [
+        ("USR1", Signal::USR1),
+        ("USR2", Signal::USR2),
+        ("WINCH", Signal::WINCH),
+        ("HUP", Signal::HUP),
+        ("QUIT", Signal::QUIT),
+        ("TERM", Signal::TERM),
+    ];
+    let traps: String = names.iter().map(|(name, _)| format!("trap 'echo x >> {name}' {name}; ")).collect();
+    let script = format!("{traps} touch ready; while [ ! -e end ]; do sleep 0.01; done; exit 4");
+    let mut child = s.start(["run", "--", "sh", "-c", &script]);
+    wait_for(&s, "ready");
+    for n in 1..=20 {
+        for (name, signal) in names {
+            child.signal(signal);
+            let started = Instant::now();
+            while !s.has(name) || s.read(name).lines().count() < n {
+                assert!(started.elapsed() < Duration::from_secs(60), "{name} number {n} is lost");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+    s.write("end", "");
+    assert_eq!(child.wait().code(), Some(4));
+    for (name, _) in names {
+        assert_eq!(s.read(name).lines().count(), 20, "{name}");
+    }
+}
+
+#[test]
+fn what_outlives_it_is_noted() {
+    let s = sandbox();
+    s.write("f", "0");
+    let run = s.ok([
+        "run",
+        "--report",
+        "../report",
+        "--",
+        "sh",
+        "-c",
+        "sleep 300 > /dev/null 2>&1 & echo $! > pid; sleep 0.3",
+    ]);
+    let pid: i32 = s.read("pid").trim().parse().unwrap();
+    let alive = kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).is_ok();
+    assert!(alive, "nobody touches it\n{run}");
+    run.says(&format!(
+        "1 process of the run goes on: `sleep 300` ({pid}); what is changed now is no part of it"
+    ));
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(s.home().join("report")).unwrap()).unwrap();
+    assert_eq!(report["still_running"], serde_json::json!([{"pid": pid, "command": "sleep 300"}]));
+    s.run("sleep 0.05 & wait").never_says("goes on");
+}
+
+#[test]
+fn the_report_tells_all_about_the_run() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.sh("mkdir node_modules; touch node_modules/x package.json");
+    s.snapback(["run", "--report", "../report", "--", "sh", "-c", "echo 1 > f; touch g; exit 7"]).exits(7);
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(s.home().join("report")).unwrap()).unwrap();
+    let id = newest(&s);
+    assert_eq!(
+        (&report["id"], &report["snapshot"], &report["exit_code"]),
+        (&id.clone().into(), &id.into(), &7.into())
+    );
+    assert_eq!(report["changes"].as_array().unwrap().len(), 2, "{report}");
+    assert_eq!(report["not_covered"][0]["path"], "node_modules", "{report}");
+    s.snapback(["run", "--report", "no/such/place", "--", "touch", "ran"]).fails(125, &["report"]);
+    assert!(!s.has("ran"));
+}
+
+#[test]
+fn an_undo_on_failure_goes_to_its_own_snapshot_or_says_125() {
+    let s = sandbox();
+    s.write("f", "0");
+    // Steps of the command's own, and of others meanwhile, do not lead it elsewhere.
+    let script =
+        "echo 1 > f; \"$SNAPBACK\" snap -q; echo 2 > f; \"$SNAPBACK\" run -q -- sh -c 'echo 3 > f'; exit 8";
+    s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", script]).exits(8);
+    assert_eq!(s.read("f"), "0");
+    s.run("echo good > f");
+    let stop = "env -u SNAPBACK_RUN_ID \"$SNAPBACK\" undo -q --yes; echo bad > f; kill -TERM $$";
+    s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", stop]).exits(143);
+    assert_eq!(s.read("f"), "good\n");
+    // What cannot be undone is said, whatever the command ended with.
+    let spoil = "for pack in .snapback/packs/*; do chmod u+w $pack; : > $pack; done; echo bad > f; exit 3";
+    let run = s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", spoil]);
+    run.exits(125).says("the run could not be undone");
+}

@@ -90,16 +90,17 @@ impl<'a> Wrapped<'a> {
         })
     }
 
-    /// Starts it in the run `id` of the project at `root`, and waits for it.
+    /// Starts it in the run `id` of the project at `root`, and waits for it: how it ended,
+    /// and the number that its process had.
     ///
     /// # Errors
     /// When it cannot be started, with the shell's exit code.
-    pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<Code, Unstartable> {
+    pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<(Code, u32), Unstartable> {
         let name = &self.words[0];
         let spawn = |command: &mut Command| {
             umask::as_given(|| command.env(RUN_ID, id.as_str()).env(ROOT, root).spawn())
         };
-        let started = match spawn(&mut self.command(name)) {
+        let started = signals.starting(|| match spawn(&mut self.command(name)) {
             // No program and no `#!` line: the shell takes it for its own, and so does this.
             Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
                 let mut shell = Command::new("/bin/sh");
@@ -107,7 +108,7 @@ impl<'a> Wrapped<'a> {
                 spawn(self.placed(&mut shell))
             }
             other => other,
-        };
+        });
         let child = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound if !self.file.exists() => no_command(name),
             // The file is there: what its `#!` line names is not.
@@ -117,9 +118,7 @@ impl<'a> Wrapped<'a> {
                 Unstartable { error, code: Code::NOT_EXECUTABLE }
             }
         })?;
-        let pid = Pid::from_child(&child);
-        signals.started(pid);
-        Ok(wait(pid, signals))
+        Ok((wait(Pid::from_child(&child), signals), child.id()))
     }
 
     fn command(&self, name: &OsStr) -> Command {

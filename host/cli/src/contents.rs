@@ -1,16 +1,20 @@
 //! Looking into a snapshot: its captured directories, and what lies in them.
 
 use snapback_core::database::Database;
+use snapback_core::disk::Dir;
 use snapback_core::error::Result;
 use snapback_core::history::Snapshot;
 use snapback_core::history::snapshot::Captured;
 use snapback_core::object::ObjectKind;
+use snapback_core::project::config::TREE;
+use snapback_core::session::{Difference, What};
 use snapback_core::store::Source;
 use snapback_core::text::Bytes;
 use snapback_core::tree::node::{Entry, Node, decode_tree};
 use snapback_core::tree::root::{Root, Why};
 use snapback_core::tree::view::read_root;
 use snapback_core::volume::directory_of;
+use std::path::{Component, Path};
 
 /// The directories that `captured` holds, those of volumes among them.
 ///
@@ -126,6 +130,46 @@ fn in_database(source: &dyn Source, captured: &Captured, path: &[u8]) -> Result<
         }
     }
     Ok(None)
+}
+
+/// Where the directory or the volume of a target lies in the project at `root`; none when
+/// it lies elsewhere, or when the target has none.
+pub fn base_of(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
+    let target = &captured.target;
+    if has_volume(captured) {
+        return Some(volume_base(&target.name));
+    }
+    let path = target.settings.get("path").map_or(".", String::as_str);
+    let relative = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path));
+    let is_inside =
+        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    (target.backend == TREE && is_inside).then(|| base(&relative.to_string_lossy()))
+}
+
+/// Where a change is in the project, when the directory of its target lies at `base` there.
+pub fn place(change: &Difference, base: Option<&[u8]>) -> Vec<u8> {
+    match (change.what, base) {
+        // A database is told by its path in the project.
+        (What::Entry | What::Dir, Some(base)) if !base.is_empty() => match &change.path[..] {
+            [] => base.to_vec(),
+            path => [base, path].join(&b'/'),
+        },
+        _ => change.path.clone(),
+    }
+}
+
+/// The content of the regular file at `path` of the project at `root` as it is now, when
+/// it has at most `limit` bytes. No link is followed.
+pub fn now(root: &Path, path: &[u8], limit: u64) -> Option<Vec<u8>> {
+    let mut names = path.split(|&b| b == b'/').filter(|name| !name.is_empty()).peekable();
+    let mut dir = Dir::open(root).ok()?;
+    while let Some(name) = names.next() {
+        if names.peek().is_none() {
+            return dir.read(name, limit).ok();
+        }
+        dir = dir.child(name).ok()?;
+    }
+    None
 }
 
 /// `path` as seen from the directory `of`, when it is that or lies in it.

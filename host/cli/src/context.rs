@@ -8,6 +8,7 @@ use crate::contents;
 use crate::exit::Code;
 use crate::output::Out;
 use crate::places::{self, Places};
+use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::terminal::Terminal;
 use snapback_core::backend::Cancel;
@@ -115,7 +116,7 @@ impl Context {
             home: self.places.home.clone(),
             clock: Arc::new(System),
             backends: self.backends(&root),
-            report: Arc::new(self.talk),
+            report: Arc::new(Progress::new(self.talk, self.terminal.err && !self.global.quiet)),
             cancel: self.cancel.clone(),
             inside: self.places.run_id.clone(),
             pace: Pace::default(),
@@ -207,6 +208,13 @@ impl Context {
     /// The present, in milliseconds since 1970.
     pub fn now(&self) -> i64 {
         System.now().as_millisecond()
+    }
+
+    /// Sends standard output through the pager, where it is a terminal: there may be much.
+    pub fn page(&mut self) {
+        if !self.global.json {
+            self.out.page(self.places.pager.as_ref());
+        }
     }
 
     /// Asks, unless `--yes` answers; none when there is nobody to ask.

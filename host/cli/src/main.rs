@@ -1,15 +1,17 @@
 //! snapback: undo for any command. This is the command line: words in, text and an exit
 //! code out; everything else is done by the core and the runtime.
 //!
-//! Rooms: `args` (what is typed), `commands` (what is done), `places` (the environment),
-//! `render` and `json` (what is shown), `talk` and `output` (where it is shown),
-//! `terminal`, `child`, `umask`, `signals` and `interval` (the wrapped command), `exit` (the codes).
+//! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
+//! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
+//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `umask`, `signals`,
+//! `survivors` and `interval` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
 mod args;
 mod child;
 mod commands;
+mod complete;
 mod consent;
 mod contents;
 mod context;
@@ -18,9 +20,13 @@ mod faults;
 mod interval;
 mod json;
 mod output;
+mod pager;
 mod places;
+mod progress;
 mod render;
+mod review;
 mod signals;
+mod survivors;
 mod talk;
 mod terminal;
 mod umask;
@@ -36,7 +42,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     faults::in_words();
     umask::spare_owner();
-    if let Some(code) = commands::inside::run() {
+    if let Some(code) = commands::inside::run().or_else(complete::answered) {
         return ExitCode::from(code.0);
     }
     let code = match Cli::try_parse() {
@@ -54,10 +60,12 @@ fn run(cli: Cli) -> Code {
         _ => (false, false),
     };
     let done = faults::caught(|| dispatch(&mut context, &cli.command));
+    let closed = context.out.closed();
+    context.out.end();
     match done {
         Some(Ok(code)) => code,
         // The reader has what it wanted.
-        Some(Err(_)) if context.out.closed() => Code::DONE,
+        Some(Err(_)) if closed => Code::DONE,
         Some(Err(error)) => {
             context.talk.error(&error);
             if exact { Code::USAGE } else { Code::of_error(&error) }
@@ -78,6 +86,7 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Code> {
         Command::Undo(args) => commands::undo::run(context, args),
         Command::Redo(args) => commands::redo::run(context, args),
         Command::Restore(args) => commands::restore::run(context, args),
+        Command::Review(args) => commands::review::run(context, args),
         Command::List(args) => commands::list::run(context, args),
         Command::Show(args) => commands::show::run(context, args),
         Command::Diff(args) => commands::diff::run(context, args),
@@ -87,6 +96,9 @@ fn dispatch(context: &mut Context, command: &Command) -> Result<Code> {
         Command::Forget(args) => commands::forget::run(context, args),
         Command::Verify => commands::verify::run(context),
         Command::Trust(args) => commands::trust::run(context, args),
+        Command::Init => commands::init::run(context),
+        Command::Completions(args) => commands::completions::run(context, args),
+        Command::Man(args) => commands::completions::man(context, args),
         Command::Backends(args) => commands::backends::run(context, args),
     }
 }

@@ -5,6 +5,7 @@
 //! HOME is looked up in the list of users; where even that says nothing, snapback
 //! works all the same and keeps nothing outside the project.
 
+use crate::pager;
 use snapback_core::text::Bytes;
 use snapback_core::tree::git::GitUser;
 use std::env;
@@ -37,6 +38,8 @@ pub struct Places {
     pub run_id: Option<String>,
     /// Where git has its settings.
     pub git: GitUser,
+    /// What long output goes through on a terminal.
+    pub pager: Option<pager::Chosen>,
     /// The user wants no colour.
     pub no_color: bool,
     /// The user whose files these are.
@@ -77,6 +80,7 @@ impl Places {
                 .unwrap_or_default(),
             run_id: env::var("SNAPBACK_RUN_ID").ok().filter(|id| !id.is_empty()),
             git: git(home.clone()),
+            pager: pager::chosen(|name| env::var_os(name)),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             here: here(),
             // As a root is: links are resolved, or the one would not be known by the other.

@@ -15,6 +15,7 @@ use signal_hook::low_level::siginfo::{Cause, Origin};
 use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result};
 use std::fs;
+use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
@@ -70,13 +71,20 @@ impl Signals {
         Ok(Self { phase, handle, thread: Some(thread) })
     }
 
-    /// From now on signals are for `command`.
-    pub fn started(&self, command: Pid) {
+    /// Starts the command; from then on signals are for it, also those that come while it
+    /// is being started: it may be at work before this program knows its number.
+    ///
+    /// # Errors
+    /// What `spawn` returns.
+    pub fn starting<E>(&self, spawn: impl FnOnce() -> Result<Child, E>) -> Result<Child, E> {
         let mut phase = lock(&self.phase);
+        let child = spawn()?;
+        let command = Pid::from_child(&child);
         if let Phase::Before { kept: Some(signal), .. } = *phase {
             let _ = kill_process(command, signal);
         }
         *phase = Phase::Running(command);
+        Ok(child)
     }
 
     /// Does `reap` while no signal is passed on; when it says that the command is
@@ -149,6 +157,7 @@ pub fn stopped(error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn a_signal_while_the_command_starts_reaches_it() {
@@ -158,10 +167,23 @@ mod tests {
         while !cancel.is_cancelled() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        let mut command = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        signals.started(Pid::from_child(&command));
+        let mut command = signals.starting(|| Command::new("sleep").arg("600").spawn()).unwrap();
         let status = command.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(SIGHUP));
+    }
+
+    #[test]
+    fn a_signal_that_comes_before_the_number_is_known_reaches_it_too() {
+        let signals = Signals::watch(Cancel::default()).unwrap();
+        let spawn = || {
+            let child = Command::new("sleep").arg("600").spawn();
+            kill_process(rustix::process::getpid(), Signal::USR1).unwrap();
+            // The one that watches gets it now, and has to wait.
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            child
+        };
+        let status = signals.starting(spawn).unwrap().wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(SIGUSR1));
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! test process to end, however it ends, and then ends the engine and removes its data.
 
 use snapback_tests::{have, is_root, skip};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,22 @@ impl Engine {
         self.docker(&["inspect", "-f", "{{.State.Status}}", container])
     }
 
+    /// Looks out for what happens to a container, in docker's word.
+    pub fn expect(&self, container: &str, event: &str) -> Expected {
+        let since = self.sh("date +%s.%N");
+        let filters = [format!("container={container}"), format!("event={event}")];
+        let mut events = Command::new("docker")
+            .args(["events", "--since", &since, "--filter", &filters[0], "--filter", &filters[1]])
+            .env("DOCKER_HOST", self.host())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("docker");
+        let output = events.stdout.take().expect("it is piped");
+        let (told, heard) = channel();
+        std::thread::spawn(move || told.send(BufReader::new(output).lines().next().is_some()));
+        Expected { events, heard }
+    }
+
     /// What happened to a container, in docker's words, since it was made.
     pub fn events(&self, container: &str) -> Vec<String> {
         let until = self.sh("date +%s.%N");
@@ -182,6 +199,27 @@ impl Drop for Engine {
         let (keeper, input) = self.keeper.get_mut().unwrap();
         drop(input.take());
         let _ = keeper.wait();
+    }
+}
+
+/// Something that is to happen on an engine.
+pub struct Expected {
+    events: Child,
+    heard: Receiver<bool>,
+}
+
+impl Expected {
+    /// Waits for it, and goes on in the moment that it happens.
+    #[track_caller]
+    pub fn comes(&self) {
+        assert_eq!(self.heard.recv_timeout(PATIENCE), Ok(true), "it did not happen");
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        let _ = self.events.kill();
+        let _ = self.events.wait();
     }
 }
 

@@ -143,11 +143,12 @@ fn watchers(pid: Pid) -> Vec<Pid> {
 #[test]
 fn a_killed_snapback_lets_go_at_once() {
     each_user(|s, engine, volume| {
-        for (hold, held) in [("pause", "paused"), ("stop", "exited")] {
+        for (hold, held) in [("pause", "pause"), ("stop", "die")] {
             let volume = format!("{volume}-{hold}");
             let name = slow(s, engine, &volume, &format!("hold = \"{hold}\""));
+            let hold = engine.expect(&name, held);
             let mut snap = s.start(["snap"]);
-            until("the hold", || engine.state(&name) == held);
+            hold.comes();
             snap.signal(Signal::KILL);
             snap.wait();
             until("being let go", || engine.state(&name) == "running");
@@ -164,8 +165,9 @@ fn when_the_watcher_is_killed_as_well_the_next_command_lets_go() {
     for user in super::USERS {
         let (s, volume) = (&sandbox(engine, *user), &fresh());
         let name = slow(s, engine, volume, "");
+        let hold = engine.expect(&name, "pause");
         let mut snap = s.start(["snap"]);
-        until("the hold", || engine.state(&name) == "paused");
+        hold.comes();
         let pid = snap.pid();
         let watchers = watchers(pid);
         assert_eq!(watchers.len(), 1);
@@ -186,8 +188,9 @@ fn when_the_watcher_is_killed_as_well_the_next_command_lets_go() {
 fn a_capture_that_is_stopped_lets_go() {
     each_user(|s, engine, volume| {
         let name = slow(s, engine, volume, "");
+        let hold = engine.expect(&name, "pause");
         let mut snap = s.start(["run", "--", "touch", "started"]);
-        until("the hold", || engine.state(&name) == "paused");
+        hold.comes();
         snap.signal(Signal::INT);
         assert!(!snap.wait().success());
         assert_eq!(engine.state(&name), "running");
@@ -202,8 +205,9 @@ fn what_was_stopped_is_started_when_the_engine_was_ended_meanwhile() {
     let s = sandbox(&engine, User::Me);
     let volume = fresh();
     let name = slow(&s, &engine, &volume, "hold = \"stop\"");
+    let hold = engine.expect(&name, "die");
     let mut snap = s.start(["snap"]);
-    until("the hold", || engine.state(&name) == "exited");
+    hold.comes();
     snap.signal(Signal::STOP);
     engine.restart();
     assert_eq!(engine.state(&name), "exited");

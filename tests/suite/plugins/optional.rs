@@ -27,7 +27,7 @@ fn what_differs_is_told_in_the_backends_words() {
         let run = s.snapback(["run", "--", "sh", "-c", "printf 'a\\nc\\nd\\n' > ../room/state; echo 1 > f"]);
         run.exits(0).says("1 modified, 2 added, 1 deleted");
         let diff = s.ok(["diff"]);
-        diff.prints("M f\n").prints("D keeper: b\nA keeper: c\nA keeper: d\n");
+        diff.prints("M f  +1 -1\n").prints("D keeper: b\nA keeper: c\nA keeper: d\n");
         assert!(!diff.out().contains("copy"), "{diff}");
         // Nothing that it says moves the cursor.
         s.ok(["diff", "-p"]).prints("A keeper: c\n  1 bytes [2J\n");

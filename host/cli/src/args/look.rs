@@ -1,5 +1,6 @@
 //! What the commands that only look take.
 
+use crate::complete::{ids, paths};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ Examples:
   snapback list --all   all projects that have a history, those that are gone too")]
 pub struct ListArgs {
     /// Only the snapshots inside this run
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", add = ids())]
     pub run: Option<String>,
     /// List all projects that have a history
     #[arg(long, conflicts_with = "run")]
@@ -27,7 +28,7 @@ Examples:
   snapback show 7f3a   all about the one whose ID ends so")]
 pub struct ShowArgs {
     /// The snapshot: its ID, a unique beginning or ending of it, or @0, @1 ...
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     pub id: String,
 }
 
@@ -41,10 +42,10 @@ Examples:
   snapback diff -p --path src   as a patch, only what is in src")]
 pub struct DiffArgs {
     /// From this snapshot; without it: from where `undo` would go
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     pub from: Option<String>,
     /// To this snapshot; without it: to the present
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     pub to: Option<String>,
     /// Only this path and what is in it
     #[arg(long = "path", value_name = "P")]
@@ -68,9 +69,9 @@ Examples:
   snapback cat 7f3a notes.txt > old.txt")]
 pub struct CatArgs {
     /// The snapshot: its ID, a unique beginning or ending of it, or @0, @1 ...
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     pub id: String,
     /// The file
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = paths())]
     pub path: PathBuf,
 }

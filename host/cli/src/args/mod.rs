@@ -5,12 +5,14 @@
 //! Nothing is looked up here; words become values, no more.
 
 mod global;
+mod habits;
 mod history;
 mod look;
 mod take;
 
 pub use global::{Colour, Global};
-pub use history::{RedoArgs, RestoreArgs, UndoArgs};
+pub use habits::{CompletionsArgs, ManArgs};
+pub use history::{RedoArgs, RestoreArgs, ReviewArgs, UndoArgs};
 pub use look::{CatArgs, DiffArgs, ListArgs, ShowArgs};
 pub use take::{BackendsArgs, BackendsCommand, ForgetArgs, GcArgs, Language, RunArgs, SnapArgs, TrustArgs};
 
@@ -58,6 +60,8 @@ pub enum Command {
     Redo(RedoArgs),
     /// Put the state of a snapshot back, all of it or some paths
     Restore(RestoreArgs),
+    /// Go through what changed, and choose what goes back
+    Review(ReviewArgs),
     /// List the snapshots, newest first
     List(ListArgs),
     /// Show all about one snapshot, also what is not in it
@@ -67,17 +71,33 @@ pub enum Command {
     /// Write a file of a snapshot to standard output
     Cat(CatArgs),
     /// Show the project, its store, and what undo and redo would do
+    #[command(after_help = "\
+Examples:
+  snapback status          what a snapshot holds and leaves out, and what undo would do
+  snapback status --json   the same for programs")]
     Status,
     /// Drop old snapshots and give their space back
     Gc(GcArgs),
     /// Drop one snapshot and remove what only it holds
     Forget(ForgetArgs),
     /// Read everything that is stored and check it
+    #[command(after_help = "\
+Examples:
+  snapback verify && echo all is whole")]
     Verify,
     /// Go on with a history that came from elsewhere
     Trust(TrustArgs),
     /// List the backends: what can be captured
     Backends(BackendsArgs),
+    /// Write a snapback.toml that says what was found here
+    #[command(after_help = "\
+Examples:
+  snapback init && $EDITOR snapback.toml")]
+    Init,
+    /// Print the script that makes a shell complete commands, IDs, paths and names
+    Completions(CompletionsArgs),
+    /// Print the manual, or write all of its pages
+    Man(ManArgs),
 }
 
 #[cfg(test)]

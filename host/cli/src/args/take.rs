@@ -1,5 +1,6 @@
 //! What the commands take that make snapshots and look after them.
 
+use crate::complete::{backends, ids, targets};
 use clap::{Args, Subcommand};
 use snapback_core::Error;
 use snapback_core::project::units;
@@ -29,10 +30,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub undo_on_failure: bool,
     /// Snapshot only this target
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = targets())]
     pub only: Vec<String>,
     /// Snapshot all targets but this one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = targets())]
     pub skip: Vec<String>,
     /// Write a report of the run to FILE, as JSON
     #[arg(long, value_name = "FILE")]
@@ -133,12 +134,17 @@ Example:
   snapback forget 7f3a   drop it, and remove from the disk what only it holds")]
 pub struct ForgetArgs {
     /// The snapshot: its ID, a unique beginning or ending of it, or @0, @1 ...
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ids())]
     pub id: String,
 }
 
 /// What `backends` takes.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  snapback backends             what can be captured here, and what each may reach
+  snapback backends show tree   all about one, with its settings
+  snapback backends add x.wasm  look at a component and keep it")]
 pub struct BackendsArgs {
     /// What to do; nothing: list
     #[command(subcommand)]
@@ -153,7 +159,7 @@ pub enum BackendsCommand {
     /// Show all about one: what it wants, and its settings
     Show {
         /// Its name
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", add = backends())]
         name: String,
     },
     /// Put a component into your own folder of backends, after looking at it
@@ -165,7 +171,7 @@ pub enum BackendsCommand {
     /// Remove one from your own folder of backends
     Remove {
         /// Its name
-        #[arg(value_name = "N")]
+        #[arg(value_name = "N", add = backends())]
         name: String,
     },
     /// Check a component against the law for backends

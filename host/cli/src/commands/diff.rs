@@ -1,5 +1,6 @@
 //! `snapback diff`: what changed, one change at a time as it is found.
 
+use super::put_back::before_last_step;
 use crate::args::DiffArgs;
 use crate::consent;
 use crate::contents;
@@ -7,19 +8,21 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json::Change;
 use crate::output::Out;
+use crate::render::amount::{self, Amount, Now};
 use crate::render::words::{Counts, letter};
 use crate::render::{database, patch, plan};
 use crate::terminal::{Terminal, Tone};
 use snapback_core::backend::Cancel;
-use snapback_core::error::{Error, Kind, Result, escaped};
+use snapback_core::error::{Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
-use snapback_core::session::{Difference, Finer, Present, Project, What, differences};
+use snapback_core::session::{Difference, Finer, Present, What, differences};
 use snapback_core::store::{Source, Store};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
 use snapback_runtime::sqlite::{self, Comparison};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Rows of a table that a patch shows.
@@ -47,6 +50,9 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         (None, Some(present)) => (&*present.source, &present.targets),
         (None, None) => unreachable!("one of the two is there"),
     };
+    let base_of = |c| contents::base_of(project.root(), c);
+    let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base_of(c))).collect();
+    context.page();
     let apart = to.is_none().then(|| project.apart(&from));
     let to = to.as_ref().map(|to| &to.id);
     let mut found = Found {
@@ -57,8 +63,9 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         store: &store,
         counts: BTreeMap::new(),
         begun: false,
+        root: present.is_some().then(|| project.root()),
+        bases: &bases,
     };
-    let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base(c))).collect();
     found.begin(&from, to)?;
     let mut any = false;
     let writer = present.as_ref().map(|present| &present.source);
@@ -78,35 +85,19 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     Ok(if any && args.exit_code { Code::CHANGES } else { Code::DONE })
 }
 
-/// Where `undo` would go.
-fn before_last_step(project: &Project) -> Result<Snapshot> {
-    match project.timeline()?.last_done()? {
-        Some(step) => project.load(&step.before),
-        None => Err(Error::new(Kind::NotFound, "there is nothing to undo, so nothing to compare with")
-            .hint("name a snapshot: `snapback diff @0` compares the newest with the present")),
-    }
-}
-
-/// Where a target's directory lies in the project.
-fn base(captured: &Captured) -> Vec<u8> {
-    if contents::has_volume(captured) {
-        return contents::volume_base(&captured.target.name);
-    }
-    captured.target.settings.get("path").map_or_else(Vec::new, |path| contents::base(path))
-}
-
 /// Whether a change inside a target is at one of `paths` of the project, or lies in
 /// one; all do when there are none.
-fn is_wanted(change: &Difference, bases: &[(&str, Vec<u8>)], paths: &[Bytes]) -> bool {
-    let base = bases.iter().find(|(target, _)| **target == *change.target);
-    let place = match base {
-        // A database is told by its path in the project.
-        Some((_, base)) if !base.is_empty() && change.what != What::Database => {
-            [base, &change.path[..]].join(&b'/')
-        }
-        _ => change.path.clone(),
-    };
+fn is_wanted(change: &Difference, bases: &[Base<'_>], paths: &[Bytes]) -> bool {
+    let place = contents::place(change, base(change, bases));
     paths.is_empty() || paths.iter().any(|path| contents::within(&place, &path.0).is_some())
+}
+
+/// A target, and where its directory lies in the project.
+type Base<'a> = (&'a str, Option<Vec<u8>>);
+
+/// Where the directory of the target of `change` lies in the project.
+fn base<'a>(change: &Difference, bases: &'a [Base<'_>]) -> Option<&'a [u8]> {
+    bases.iter().find(|(target, _)| **target == *change.target).and_then(|(_, base)| base.as_deref())
 }
 
 /// How changes are shown.
@@ -142,6 +133,9 @@ struct Found<'a> {
     store: &'a Arc<Store>,
     counts: BTreeMap<String, Counts>,
     begun: bool,
+    /// The project, where the present is one of the sides: its files are read where they lie.
+    root: Option<&'a Path>,
+    bases: &'a [Base<'a>],
 }
 
 impl Found<'_> {
@@ -171,11 +165,13 @@ impl Found<'_> {
                 Ok(())
             }
             Form::Short => {
-                self.head(change)?;
+                let amount = entries.filter(|_| change.what == What::Entry);
+                let amount = amount.and_then(|entries| self.amount(change, entries));
+                self.head(change, amount.as_ref())?;
                 self.rows(change, entries).map(drop)
             }
             Form::Patch => {
-                self.head(change)?;
+                self.head(change, None)?;
                 if self.rows(change, entries)? {
                     return Ok(());
                 }
@@ -211,7 +207,16 @@ impl Found<'_> {
         Ok(true)
     }
 
-    fn head(&mut self, change: &Difference) -> Result<()> {
+    /// How much of a file changed.
+    fn amount(&self, change: &Difference, entries: &compare::Change) -> Option<Amount> {
+        let base = base(change, self.bases);
+        let now = self.root.map(|root| {
+            move |path: &[u8], limit: u64| contents::now(root, &[base?, path].join(&b'/'), limit)
+        });
+        amount::of(entries, self.source, now.as_ref().map(|now| now as Now<'_>))
+    }
+
+    fn head(&mut self, change: &Difference, amount: Option<&Amount>) -> Result<()> {
         let tone = match change.kind {
             ChangeKind::Added => Tone::Added,
             ChangeKind::Modified => Tone::Modified,
@@ -219,7 +224,9 @@ impl Found<'_> {
         };
         let letter = self.terminal.paint(tone, letter(change.kind));
         let text = format!("{}{}", plan::place(change), plan::when(change));
-        self.out.styled(&format!("{letter} {}", escaped(&text)))
+        let amount = amount.map(|amount| amount.shown(&self.terminal)).filter(|text| !text.is_empty());
+        let amount = amount.map(|text| format!("  {text}")).unwrap_or_default();
+        self.out.styled(&format!("{letter} {}{amount}", escaped(&text)))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -250,7 +257,7 @@ mod tests {
             by: None,
             detail: None,
         };
-        let bases = [("tree", Vec::new()), ("code", b"src".to_vec())];
+        let bases = [("tree", Some(Vec::new())), ("code", Some(b"src".to_vec())), ("far", None)];
         let paths = [Bytes(b"src".to_vec())];
         for (target, path, wanted) in [
             ("tree", "src", true),
@@ -258,6 +265,7 @@ mod tests {
             ("tree", "srcs", false),
             ("tree", "a/src", false),
             ("code", "a", true),
+            ("far", "a", false),
         ] {
             assert_eq!(is_wanted(&change(target, path), &bases, &paths), wanted, "{target} {path}");
         }

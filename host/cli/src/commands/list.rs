@@ -48,15 +48,17 @@ pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
         return Ok(Code::DONE);
     }
     let now = context.now();
-    let rows: Vec<[String; 5]> = listings.iter().map(|listing| row(listing, now)).collect();
-    let lines =
-        table::lay_out(["ID", "AGE", "KIND", "ADDED", "WHAT"], &[1, 3], &rows, context.terminal.width);
+    let rows: Vec<[String; 6]> = listings.iter().map(|listing| row(&project, listing, now)).collect();
+    let head = ["ID", "AGE", "KIND", "ADDED", "CHANGES", "WHAT"];
+    let lines = table::lay_out(head, &[1, 3, 4], &rows, context.terminal.width);
+    context.page();
     table::write(&mut context.out, &context.terminal, &lines)?;
     Ok(Code::DONE)
 }
 
-fn row(listing: &Listing, now: i64) -> [String; 5] {
+fn row(project: &Project, listing: &Listing, now: i64) -> [String; 6] {
     let snapshot = &listing.snapshot;
+    let changes = project.apart(snapshot).count();
     let command = snapshot.command.as_deref().map(words::command_line);
     let message = snapshot.message.as_deref().map(|text| format!("\"{}\"", words::one_line(text)));
     let mut what: Vec<String> = message.into_iter().chain(command).collect();
@@ -78,6 +80,7 @@ fn row(listing: &Listing, now: i64) -> [String; 5] {
         words::short_age(snapshot.created.0.as_millisecond(), now),
         snapshot.kind.word().to_owned(),
         human(snapshot.bytes_added),
+        changes.map(|count| words::grouped(count as u64)).unwrap_or_default(),
         what.join("  "),
     ]
 }

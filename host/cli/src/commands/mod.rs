@@ -5,15 +5,18 @@
 
 pub mod backends;
 pub mod cat;
+pub mod completions;
 pub mod diff;
 pub mod forget;
 pub mod gc;
 mod histories;
+pub mod init;
 pub mod inside;
 pub mod list;
 mod put_back;
 pub mod redo;
 pub mod restore;
+pub mod review;
 pub mod run;
 pub mod show;
 pub mod snap;

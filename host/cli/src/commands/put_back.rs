@@ -15,10 +15,12 @@ use crate::render::beyond;
 use crate::render::plan as text;
 use crate::render::words::{self, Counts, count};
 use snapback_core::error::{Error, Kind, Result};
-use snapback_core::history::Id;
 use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
-use snapback_core::session::{Action, Ask, Finished, Outcome, Pending, Plan, Project, Saved, Session};
+use snapback_core::history::{Id, Snapshot};
+use snapback_core::session::{
+    Action, Ask, Difference, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
+};
 use snapback_core::text::Bytes;
 use std::path::PathBuf;
 
@@ -26,14 +28,37 @@ use std::path::PathBuf;
 pub struct Wish<'a> {
     /// What to go to.
     pub ask: Ask,
-    /// Only these targets; empty: all.
-    pub targets: &'a [String],
-    /// Only these paths, as they were typed; empty: all.
-    pub paths: &'a [PathBuf],
+    /// How much of it.
+    pub part: Part<'a>,
     /// Only say it.
     pub dry: bool,
     /// One target that fails does not take back the others.
     pub partial: bool,
+}
+
+/// How much of it is wished for.
+pub enum Part<'a> {
+    /// Only these targets and these paths, as they were typed; empty: all.
+    Typed {
+        /// Names.
+        targets: &'a [String],
+        /// Paths, seen from where the user is.
+        paths: &'a [PathBuf],
+    },
+    /// What was chosen of what is known to have changed.
+    Chosen(&'a Narrow),
+}
+
+/// Where `undo` would go.
+///
+/// # Errors
+/// `NotFound` when there is nothing to undo.
+pub fn before_last_step(project: &Project) -> Result<Snapshot> {
+    match project.timeline()?.last_done()? {
+        Some(step) => project.load(&step.before),
+        None => Err(Error::new(Kind::NotFound, "there is nothing to undo, so nothing to compare with")
+            .hint("name a snapshot: `snapback diff @0` compares the newest with the present")),
+    }
 }
 
 /// Does it.
@@ -44,8 +69,14 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     // Planning would make a store where there is none.
     project.need_store()?;
     take::interrupted(context, &project);
-    let paths = context.inside(&project, wish.paths)?;
-    let narrowed = !paths.is_empty() || !wish.targets.is_empty();
+    let narrow = match &wish.part {
+        Part::Chosen(narrow) => (*narrow).clone(),
+        Part::Typed { targets, paths } => {
+            let paths = context.inside(&project, paths)?;
+            Narrow { targets: targets.to_vec(), paths, whole: Vec::new() }
+        }
+    };
+    let narrowed = narrow.is_any();
     if wish.dry
         && let Some(step) = project.pending()?
     {
@@ -61,8 +92,10 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
         return was_finished(context, &session, finished);
     }
-    let plan = consent::with(context, &session, || session.plan(&wish.ask, wish.targets, &paths))?;
-    known(&session, &plan, &paths)?;
+    let plan = consent::with(context, &session, || session.plan_part(&wish.ask, &narrow))?;
+    if let Part::Typed { .. } = wish.part {
+        known(&session, &plan, &narrow.paths)?;
+    }
     forewarn(context, &plan);
     announce(context, &plan, &session);
     if wish.dry {
@@ -128,13 +161,14 @@ fn was_finished(context: &mut Context, session: &Session, finished: &Finished) -
 /// Refuses a path that is neither in the snapshot nor in the project now: it is misspelt.
 fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
     let store = session.need_store()?;
+    let place = |change: &Difference| {
+        let captured = plan.to.target(&change.target);
+        let base = captured.and_then(|captured| contents::base_of(session.root(), captured));
+        contents::place(change, base.as_deref())
+    };
     for path in paths {
-        let (target, inside) = match contents::in_volume(&plan.to, &path.0) {
-            Some((target, inside)) => (Some(target), inside),
-            None => (None, &path.0[..]),
-        };
-        let mut changes = plan.changes.iter().filter(|c| target.is_none_or(|target| *c.target == *target));
-        if inside.is_empty() || changes.any(|change| contents::within(&change.path, inside).is_some()) {
+        let covers = |change: &Difference| contents::within(&place(change), &path.0).is_some();
+        if path.0.is_empty() || plan.changes.iter().any(covers) {
             continue;
         }
         let found = contents::look(&**store, &plan.to, &path.0)?;

@@ -1,6 +1,6 @@
 //! `snapback redo`: do the step that was undone last again.
 
-use super::put_back::{Wish, put_back};
+use super::put_back::{Part, Wish, put_back};
 use crate::args::RedoArgs;
 use crate::context::Context;
 use crate::exit::Code;
@@ -16,6 +16,11 @@ pub fn run(context: &mut Context, args: &RedoArgs) -> Result<Code> {
     put_back(
         context,
         project,
-        &Wish { ask: Ask::Redo, targets: &[], paths: &[], dry: args.dry, partial: false },
+        &Wish {
+            ask: Ask::Redo,
+            part: Part::Typed { targets: &[], paths: &[] },
+            dry: args.dry,
+            partial: false,
+        },
     )
 }

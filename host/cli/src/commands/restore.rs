@@ -1,6 +1,7 @@
 //! `snapback restore`: put the state of a snapshot back, all of it or some paths.
 
-use super::put_back::{Wish, put_back};
+use super::put_back::{Part, Wish, put_back};
+use super::review;
 use crate::args::RestoreArgs;
 use crate::context::Context;
 use crate::exit::Code;
@@ -13,10 +14,19 @@ use snapback_core::session::Ask;
 /// When there is no such snapshot, or it fails.
 pub fn run(context: &mut Context, args: &RestoreArgs) -> Result<Code> {
     let project = context.open()?;
-    let ask = Ask::Restore(project.find(&args.id)?.id);
+    let to = project.find(&args.id)?;
+    if args.interactive {
+        return review::choose(context, project, Some(to), None, args.dry);
+    }
+    let ask = Ask::Restore(to.id);
     put_back(
         context,
         project,
-        &Wish { ask, targets: &args.targets, paths: &args.paths, dry: args.dry, partial: false },
+        &Wish {
+            ask,
+            part: Part::Typed { targets: &args.targets, paths: &args.paths },
+            dry: args.dry,
+            partial: false,
+        },
     )
 }

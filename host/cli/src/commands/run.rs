@@ -14,6 +14,7 @@ use crate::json::{self, Change, Lacks, RunReport};
 use crate::render::beyond;
 use crate::render::words::{Counts, count};
 use crate::signals::{self, Signals};
+use crate::survivors::{self, Survivor};
 use crate::{contents, places};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
@@ -21,6 +22,7 @@ use snapback_core::session::{Ask, Difference, Ended, Environment, Project, Reque
 use snapback_core::text::Bytes;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Does it, and says itself what went wrong.
 pub fn run(context: &mut Context, args: &RunArgs) -> Code {
@@ -42,6 +44,14 @@ struct Begun {
     intervals: Option<Intervals>,
 }
 
+/// What the end of a run needs besides.
+struct Last<'a> {
+    /// Where the report goes.
+    report: Option<&'a Path>,
+    /// The processes that go on.
+    left: &'a dyn Fn() -> Vec<Survivor>,
+}
+
 fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
     let directory = directory(context)?;
     let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
@@ -52,13 +62,16 @@ fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
         context.talk.say(format_args!("no snapshots by time: {error}"));
         None
     });
+    let started = Instant::now();
     let ended = wrapped.run(&begun.snapshot.id, begun.project.root(), &begun.signals);
-    let (code, unstartable) = match ended {
-        Ok(code) => (code, None),
-        Err(unstartable) => (unstartable.code, Some(unstartable)),
+    let (code, pid, unstartable) = match ended {
+        Ok((code, pid)) => (code, Some(pid), None),
+        Err(unstartable) => (unstartable.code, None, Some(unstartable)),
     };
     context.ended = Some(code);
-    let code = end(context, args, begun, code, report.as_deref());
+    let id = begun.snapshot.id.clone();
+    let left = || pid.map_or_else(Vec::new, |pid| survivors::of(&id, pid, started.elapsed()));
+    let code = end(context, args, begun, code, &Last { report: report.as_deref(), left: &left });
     unstartable.map_or(Ok(code), Err)
 }
 
@@ -142,7 +155,7 @@ fn intervals(context: &Context, args: &RunArgs, begun: &Begun) -> Result<Option<
 
 /// Records the end, says what changed, and does what was asked for in the case of a
 /// failure. Returns what to end with: the command's own code unless an undo failed.
-fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Option<&Path>) -> Code {
+fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<'_>) -> Code {
     let Begun { project, snapshot, mark, signals, intervals } = begun;
     let id = &snapshot.id;
     let told = intervals.map(Intervals::stop).unwrap_or_default();
@@ -164,7 +177,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
             if !root.exists() {
                 context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
             }
-            write_report(context, report, RunReport::new(id.as_str(), code.0, None, &known, None));
+            write_report(context, last.report, RunReport::new(id.as_str(), code.0, None, &known, None));
             return if undoes { Code::NOT_STARTED } else { code };
         }
     };
@@ -183,6 +196,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
         Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),
     }
     let ended = ended.ok();
+    let left = (last.left)();
+    survivors::line(&left).iter().for_each(|line| context.talk.say(line));
     if !session.root().exists() {
         let root = show(session.root());
         context
@@ -192,8 +207,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, report: Opti
     let listed: Option<Vec<Change>> =
         ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
     let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));
-    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
-    write_report(context, report, told);
+    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref()).with(&left);
+    write_report(context, last.report, told);
     if !undoes {
         return code;
     }

@@ -20,6 +20,7 @@ use snapback_core::tree::git::Position;
 pub fn run(context: &mut Context, args: &ShowArgs) -> Result<Code> {
     let project = context.look()?;
     let listing = project.listing(project.find(&args.id)?);
+    context.page();
     if context.global.json {
         let described = Described::new(&project, listing, &context.talk);
         json::write(&mut context.out, &ShowItem::new(described.listing(), described.lacks()))?;

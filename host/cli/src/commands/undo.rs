@@ -1,6 +1,7 @@
 //! `snapback undo`: take the last step back, or end one that was cut short.
 
-use super::put_back::{Wish, code, put_back};
+use super::put_back::{Part, Wish, code, put_back};
+use super::review;
 use crate::args::UndoArgs;
 use crate::context::Context;
 use crate::exit::Code;
@@ -24,11 +25,19 @@ pub fn run(context: &mut Context, args: &UndoArgs) -> Result<Code> {
         return end(context, &how);
     }
     let project = context.open()?;
+    if args.interactive {
+        return review::choose(context, project, None, None, args.dry);
+    }
     let ask = if args.step { Ask::UndoStep } else { Ask::Undo };
     put_back(
         context,
         project,
-        &Wish { ask, targets: &args.targets, paths: &args.paths, dry: args.dry, partial: args.partial },
+        &Wish {
+            ask,
+            part: Part::Typed { targets: &args.targets, paths: &args.paths },
+            dry: args.dry,
+            partial: args.partial,
+        },
     )
 }
 

@@ -4,6 +4,7 @@ use super::beyond::Beyond;
 use super::histories::HistoryItem;
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
+use crate::survivors::Survivor;
 use serde::{Serialize, Serializer};
 use snapback_core::session::{By, Difference, Freed, History, NotRestored};
 use snapback_core::text::Bytes;
@@ -172,9 +173,18 @@ pub struct RunReport<'a> {
     /// None when it could not be found out.
     changes: Option<&'a [Change]>,
     not_covered: Vec<Excluded<'a>>,
+    /// Processes that went on after the command.
+    still_running: Vec<Running<'a>>,
     /// None when it could not be found out.
     #[serde(flatten)]
     beyond: Option<&'a Beyond>,
+}
+
+/// A process that went on.
+#[derive(Serialize)]
+struct Running<'a> {
+    pid: u32,
+    command: &'a str,
 }
 
 impl<'a> RunReport<'a> {
@@ -186,7 +196,15 @@ impl<'a> RunReport<'a> {
         lacks: &'a Lacks,
         beyond: Option<&'a Beyond>,
     ) -> Self {
-        Self { id, snapshot: id, exit_code, changes, not_covered: lacks.items(), beyond }
+        let (not_covered, still_running) = (lacks.items(), Vec::new());
+        Self { id, snapshot: id, exit_code, changes, not_covered, still_running, beyond }
+    }
+
+    /// The same with the processes that went on.
+    #[must_use]
+    pub fn with(self, left: &'a [Survivor]) -> Self {
+        let running = left.iter().map(|s| Running { pid: s.pid, command: &s.command });
+        Self { still_running: running.collect(), ..self }
     }
 }
 
@@ -228,15 +246,19 @@ mod tests {
     fn the_report_of_a_run_has_the_promised_keys_and_no_other() {
         let lacks = Lacks::of([]);
         let changes = [Change::from(&change(b"n"))];
+        let left = [Survivor { pid: 7, command: "sleep 9".into() }];
         assert_eq!(
-            serde_json::to_value(RunReport::new("a", 7, Some(&changes), &lacks, Some(&Beyond::default())))
-                .unwrap(),
+            serde_json::to_value(
+                RunReport::new("a", 7, Some(&changes), &lacks, Some(&Beyond::default())).with(&left)
+            )
+            .unwrap(),
             json!({
                 "id": "a",
                 "snapshot": "a",
                 "exit_code": 7,
                 "changes": [{"target": "tree", "kind": "added", "path": "n"}],
                 "not_covered": [],
+                "still_running": [{"pid": 7, "command": "sleep 9"}],
                 "git": [],
                 "uncovered": [],
             })

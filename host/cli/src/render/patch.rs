@@ -61,13 +61,15 @@ pub fn write(
 }
 
 /// A file's content.
-struct File<'a> {
+pub(super) struct File<'a> {
     content: &'a snapback_core::object::Key,
-    size: u64,
+    /// In bytes.
+    pub size: u64,
 }
 
 impl<'a> File<'a> {
-    fn of(entry: Option<&'a Entry>) -> Option<Self> {
+    /// That of an entry which is a file.
+    pub fn of(entry: Option<&'a Entry>) -> Option<Self> {
         match &entry?.node {
             Node::File { content, size, .. } => Some(File { content, size: *size }),
             _ => None,
@@ -75,19 +77,24 @@ impl<'a> File<'a> {
     }
 }
 
-fn same(old: &Option<File<'_>>, new: &Option<File<'_>>) -> bool {
+/// Whether two sides have the same content.
+pub(super) fn same(old: &Option<File<'_>>, new: &Option<File<'_>>) -> bool {
     matches!((old, new), (Some(a), Some(b)) if a.content == b.content)
 }
 
 /// The content as text; empty for a side without a file, none for what is no text.
-fn text(file: &Option<File<'_>>, source: &dyn Source) -> Result<Option<Vec<u8>>> {
+pub(super) fn text(file: &Option<File<'_>>, source: &dyn Source) -> Result<Option<Vec<u8>>> {
     let Some(file) = file else { return Ok(Some(Vec::new())) };
     if file.size > LONGEST {
         return Ok(None);
     }
-    let bytes = content::read_all(source, file.content, file.size, LONGEST)?;
+    content::read_all(source, file.content, file.size, LONGEST).map(as_text)
+}
+
+/// `bytes` if they are text.
+pub(super) fn as_text(bytes: Vec<u8>) -> Option<Vec<u8>> {
     let is_binary = bytes[..bytes.len().min(LOOKED_AT)].contains(&0);
-    Ok((!is_binary).then_some(bytes))
+    (!is_binary).then_some(bytes)
 }
 
 /// A line for each difference beside a file's content.
@@ -187,13 +194,13 @@ fn painted(sign: &str, line: &[u8], tone: Option<Tone>, terminal: &Terminal) -> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use snapback_core::object::{Key, ObjectKind};
     use snapback_core::tree::node::Time;
     use std::collections::HashMap;
 
-    const PLAIN: Terminal = Terminal { width: None, colour_out: false, err: false };
+    pub const PLAIN: Terminal = Terminal { width: None, colour_out: false, err: false };
 
     fn entry(node: Node, mode: u32) -> Entry {
         Entry { name: b"f".to_vec(), mode, uid: 0, gid: 0, xattrs: vec![], link: None, node }
@@ -204,10 +211,11 @@ mod tests {
         entry(Node::File { content, size: bytes.len() as u64, sparse: false }, mode)
     }
 
-    fn patch(before: Option<(Entry, &[u8])>, after: Option<(Entry, &[u8])>, terminal: &Terminal) -> Vec<u8> {
+    type Objects = HashMap<Key, Vec<u8>>;
+
+    fn changed(before: Option<(Entry, &[u8])>, after: Option<(Entry, &[u8])>) -> (Change, Objects) {
         let contents = [&before, &after].into_iter().flatten();
-        let objects: HashMap<_, _> =
-            contents.map(|(_, b)| (Key::of(ObjectKind::Blob, b), b.to_vec())).collect();
+        let objects = contents.map(|(_, b)| (Key::of(ObjectKind::Blob, b), b.to_vec())).collect();
         let change = Change {
             path: b"d/f".to_vec(),
             before: before.map(|(entry, _)| entry),
@@ -217,6 +225,16 @@ mod tests {
             common: 1,
             passage: false,
         };
+        (change, objects)
+    }
+
+    /// The change of the file `d/f` from one content to another.
+    pub fn change_of(before: Option<&[u8]>, after: Option<&[u8]>) -> (Change, Objects) {
+        changed(before.map(|b| (file(b, 0o644), b)), after.map(|b| (file(b, 0o644), b)))
+    }
+
+    fn patch(before: Option<(Entry, &[u8])>, after: Option<(Entry, &[u8])>, terminal: &Terminal) -> Vec<u8> {
+        let (change, objects) = changed(before, after);
         let mut written = Vec::new();
         write(&change, &objects, terminal, &mut |bytes| {
             written.extend_from_slice(bytes);

@@ -83,6 +83,11 @@ impl Changes {
         left.is_some_and(|(_, left)| left == now.map(digest))
     }
 
+    /// How many paths there are.
+    pub fn count(&self) -> usize {
+        self.0.values().map(|paths| paths.starts.len()).sum()
+    }
+
     /// Writes them for the run of snapshot `id`.
     ///
     /// # Errors

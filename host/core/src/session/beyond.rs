@@ -3,6 +3,7 @@
 //! back; it is told before and after.
 
 use super::plan::is_within;
+use super::scope::inside;
 use crate::error::Result;
 use crate::history::snapshot::Captured;
 use crate::object::ObjectKind;
@@ -12,6 +13,7 @@ use crate::text::Bytes;
 use crate::tree::compare::{self, Fate};
 use crate::tree::git::{Moved, State, moved};
 use crate::tree::root::{Root, Why};
+use std::path::Path;
 
 /// What no restore brings back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,23 +39,24 @@ pub struct Uncovered {
 
 impl Beyond {
     /// What lies beyond the change from `before` to `after`, target by target, where it is
-    /// at or in one of `paths` (empty: all). Of repositories only without `paths`.
+    /// at or in one of `paths` of `project` (empty: all). Of repositories only without `paths`.
     pub(super) fn between(
         source: &dyn Source,
         before: &[Captured],
         after: &[Captured],
-        paths: &[Bytes],
+        (project, paths): (&Path, &[Bytes]),
     ) -> Result<Self> {
         let mut all = Self::default();
         for before in before {
             let name = &before.target.name;
+            let Some(paths) = inside(project, before, paths) else { continue };
             let Some(after) = after.iter().find(|after| after.target.name == *name) else { continue };
             for part in before.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
                 let now = after.parts.iter().find(|now| now.name == part.name);
                 let Some(now) = now.filter(|now| now.content != part.content) else { continue };
                 if now.content.kind() == ObjectKind::Root {
                     let root = |key| Root::decode(&source.read(key)?);
-                    all.add(source, name, &root(&part.content)?, &root(&now.content)?, paths)?;
+                    all.add(source, name, &root(&part.content)?, &root(&now.content)?, &paths)?;
                 }
             }
         }

@@ -106,6 +106,11 @@ impl By {
 pub struct Apart(Option<Changes>);
 
 impl Apart {
+    /// How many paths the run changed, where that is known.
+    pub fn count(&self) -> Option<usize> {
+        self.0.as_ref().map(Changes::count)
+    }
+
     /// Who made a change between the snapshot before the run and the present, which has
     /// `now` at `path` of `target`. None when it is not known.
     pub fn by(&self, target: &str, path: &[u8], now: Option<&Entry>) -> Option<By> {

@@ -6,6 +6,8 @@
 
 use super::Project;
 use super::absent::names;
+use super::plan::is_within;
+use super::scope::{Narrow, base, inside};
 use crate::backend::{Elsewhere, Target};
 use crate::database::of_setting;
 use crate::error::{Error, Kind, Result};
@@ -17,7 +19,7 @@ impl Project {
     /// What `target` captures by itself.
     pub(super) fn claims(&self, target: &Target) -> Result<Vec<Elsewhere>> {
         let values = self.env.backends.claims(target)?;
-        let paths = values.iter().filter_map(|value| inside(value, &self.env.root));
+        let paths = values.iter().filter_map(|value| claimed(value, &self.env.root));
         Ok(paths.map(|path| Elsewhere { path, target: target.name.clone() }).collect())
     }
 
@@ -56,20 +58,25 @@ impl Project {
         &self,
         to: &Snapshot,
         targets: &[&Captured],
-        paths: &[Bytes],
+        narrow: &Narrow,
     ) -> Result<(Vec<String>, Vec<Bytes>)> {
+        let (paths, root) = (&narrow.paths, &self.env.root);
         let claims = self.all_claims(targets.iter().map(|captured| &captured.target))?;
         let is_claimed = |path: &Bytes| claims.iter().any(|claim| claim.path == path.0);
-        let trees: Vec<Bytes> = paths.iter().filter(|path| !is_claimed(path)).cloned().collect();
+        let mut trees: Vec<Bytes> = paths.iter().filter(|path| !is_claimed(path)).cloned().collect();
         let mut names = Vec::new();
         for captured in targets {
-            let own = self.claims(&captured.target)?;
+            let (target, own) = (&captured.target, self.claims(&captured.target)?);
+            let whole = narrow.whole.contains(&target.name);
             let concerned = match &own[..] {
-                [] => !trees.is_empty(),
-                own => own.iter().any(|claim| super::plan::is_within(&claim.path, paths)),
+                [] => !trees.is_empty() && inside(root, captured, &trees).is_some(),
+                own => !paths.is_empty() && own.iter().any(|claim| is_within(&claim.path, paths)),
             };
-            if concerned {
-                names.push(captured.target.name.clone());
+            if whole {
+                trees.extend(base(root, captured).map(Bytes));
+            }
+            if concerned || whole {
+                names.push(target.name.clone());
             }
         }
         match (names.is_empty(), paths.first()) {
@@ -109,7 +116,7 @@ impl Project {
 }
 
 /// A setting that names a file, as a path inside the project.
-fn inside(value: &str, root: &Path) -> Option<Vec<u8>> {
+fn claimed(value: &str, root: &Path) -> Option<Vec<u8>> {
     let path = of_setting(value);
     names(root, &path).filter(|names| !names.is_empty()).map(|names| names.join(&b'/'))
 }
@@ -131,7 +138,7 @@ mod tests {
             ("\"./a\\nb/\\xff\"", Some("a\nb/?")),
         ] {
             assert_eq!(
-                inside(value, root),
+                claimed(value, root),
                 path.map(|path| path.bytes().map(|b| if b == b'?' { 0xff } else { b }).collect()),
                 "{value}"
             );

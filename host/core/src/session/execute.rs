@@ -9,6 +9,7 @@ use super::again::Going;
 use super::diff::Difference;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved, is_within};
+use super::scope::inside;
 use crate::backend::{Call, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -211,8 +212,10 @@ impl Session {
         let current = self.of_target(now, like, &handed)?;
         self.make_again(&stored)?;
         let noted = Noted::new(&env.report);
+        // Of a target without paths in the project all is meant.
+        let only = inside(&env.root, &stored, &journal.only).unwrap_or_default();
         let call = Call {
-            only: Arc::new(journal.only.iter().map(|path| path.0.clone()).collect()),
+            only: Arc::new(only.into_iter().map(|path| path.0).collect()),
             writer: Some(handed),
             partial,
             hold: ready.hold,

@@ -8,13 +8,13 @@ use super::capture::{directories, holds_its_own, holds_with_git};
 use super::diff::{By, Difference, Finer, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
+use super::scope::{Narrow, inside, is_meant};
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Verb;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
-use crate::object::ObjectKind;
 use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
@@ -115,14 +115,24 @@ impl Plan {
 }
 
 impl Session {
-    /// Plans `ask`, narrowed to `targets` and to `paths` inside the tree (empty: all).
+    /// Plans `ask`, narrowed to `targets` and to `paths` of the project (empty: all).
+    ///
+    /// # Errors
+    /// As [`Self::plan_part`] has them.
+    pub fn plan(&self, ask: &Ask, targets: &[String], paths: &[Bytes]) -> Result<Plan> {
+        let narrow = Narrow { targets: targets.to_vec(), paths: paths.to_vec(), whole: Vec::new() };
+        self.plan_part(ask, &narrow)
+    }
+
+    /// Plans the part of `ask` that `narrow` means.
     ///
     /// # Errors
     /// `NotFound` when there is nothing to undo or redo; whatever keeps the present
     /// state from being captured, or the stored one from being read.
-    pub fn plan(&self, ask: &Ask, targets: &[String], paths: &[Bytes]) -> Result<Plan> {
-        let timeline = self.timeline()?;
-        let narrowed = !targets.is_empty() || !paths.is_empty();
+    pub fn plan_part(&self, ask: &Ask, narrow: &Narrow) -> Result<Plan> {
+        let Narrow { targets, paths, whole } = narrow;
+        let (timeline, root) = (self.timeline()?, &self.env().root);
+        let narrowed = narrow.is_any();
         let (action, step, to) = match ask {
             Ask::Undo => {
                 timeline.last_done()?;
@@ -146,19 +156,16 @@ impl Session {
             Ask::UndoStep => (Action::Restore, None, self.one_back(&timeline)?),
             Ask::Restore(id) => (Action::Restore, None, self.load(id)?),
         };
-        let (targets, paths) = &of_volume(&to, targets, paths)?;
         let names = chosen(&to, targets)?;
-        // Paths of the project are none of a volume's.
-        let may_be = |c: &&Captured| paths.is_empty() || !is_volume(c);
-        let is_meant =
-            |c: &&Captured| if names.is_empty() { may_be(c) } else { names.contains(&c.target.name) };
-        let meant: Vec<&Captured> = to.targets.iter().filter(is_meant).collect();
-        let (names, mut trees) = match &paths[..] {
-            [] => (names, Vec::new()),
-            paths => self.narrowed(&to, &meant, paths)?,
+        let meant: Vec<&Captured> =
+            to.targets.iter().filter(|c| names.is_empty() || names.contains(&c.target.name)).collect();
+        let (names, mut trees) = match paths.is_empty() && whole.is_empty() {
+            true => (names, Vec::new()),
+            false => self.narrowed(&to, &meant, narrow)?,
         };
         let writer = self.writer()?;
-        let wanted = |path: &[u8]| targets.is_empty() && is_within(path, paths);
+        let all = paths.is_empty() && whole.is_empty();
+        let wanted = |path: &[u8]| targets.is_empty() && (all || !paths.is_empty() && is_within(path, paths));
         let mut current = self.capture_like(&to, &names, &writer, &wanted)?;
         self.leave_to_databases(&to, &mut current, &mut trees)?;
         let kind = match action {
@@ -195,12 +202,12 @@ impl Session {
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
         // Of what is narrowed, the plans know less than the paths are about.
         let finer: Finer<'_> = &|before, after| self.explain(Some(&writer), before, after);
-        let (whole, none) = (paths.is_empty() && trees.is_empty(), Plans::default());
+        let none = Plans::default();
         for (now, stored) in current.iter().zip(&stored) {
             self.preflight(stored, now, &trees, &writer, &mut preflight)?;
-            let known = if whole { &preflight.plans } else { &none };
+            let known = if all && trees.is_empty() { &preflight.plans } else { &none };
             in_target(&*writer, now, stored, known, finer, &mut |mut difference, change| {
-                if is_within(&difference.path, paths) {
+                if is_meant(root, &difference, now, paths, whole) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
                     let present = change.and_then(|change| change.before.as_ref());
@@ -211,13 +218,16 @@ impl Session {
                 }
                 Ok(())
             })?;
-            not_restored.extend(holes(self.opened(), stored, paths)?);
+            if let Some(inside) = inside(root, stored, paths) {
+                not_restored.extend(holes(self.opened(), stored, &inside)?);
+            }
         }
+        preflight.all_known(paths)?;
         changes.retain(|change| !preflight.left.iter().any(|left| left.is_about(change)));
         not_restored.extend(preflight.left);
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);
-        let mut beyond = Beyond::between(&*writer, &to.targets, &current, paths)?;
+        let mut beyond = Beyond::between(&*writer, &to.targets, &current, (root, paths))?;
         // What is hidden is among what will not come back.
         beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
         let targets = self.in_order(&stored)?;
@@ -303,30 +313,6 @@ fn nothing(timeline: &Timeline, what: &str) -> Error {
         ),
         _ => error.hint("only a step that was undone can be redone, and a new run ends that"),
     }
-}
-
-/// `targets` and `paths`, where these lie in a volume: they name it, and what lies in it.
-fn of_volume(to: &Snapshot, targets: &[String], paths: &[Bytes]) -> Result<(Vec<String>, Vec<Bytes>)> {
-    let mut inside: Vec<(&str, Bytes)> = Vec::new();
-    for path in paths {
-        let Some(colon) = path.0.iter().position(|&b| b == b':') else { continue };
-        let (name, rest) = (std::str::from_utf8(&path.0[..colon]).unwrap_or_default(), &path.0[colon + 1..]);
-        if to.target(name).is_some_and(is_volume) {
-            inside.push((name, Bytes(rest.strip_prefix(b"/").unwrap_or(rest).to_vec())));
-        }
-    }
-    let Some((name, _)) = inside.first() else { return Ok((targets.to_vec(), paths.to_vec())) };
-    if inside.len() < paths.len() || inside.iter().any(|(other, _)| other != name) {
-        let why = "paths in a volume are put back by themselves";
-        return Err(Error::new(Kind::Invalid, why).hint("name what lies in other places in another command"));
-    }
-    let names = vec![(*name).to_owned()];
-    let whole = inside.iter().any(|(_, path)| path.0.is_empty());
-    Ok((names, if whole { Vec::new() } else { inside.into_iter().map(|(_, path)| path).collect() }))
-}
-
-fn is_volume(captured: &Captured) -> bool {
-    captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
 }
 
 fn chosen(to: &Snapshot, targets: &[String]) -> Result<Vec<String>> {

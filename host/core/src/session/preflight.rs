@@ -2,6 +2,8 @@
 //!
 //! The host looks at what it captured itself; other backends say it when they are called.
 
+use super::plan::is_within;
+use super::scope::{base, inside};
 use super::{NotRestored, Project};
 use crate::backend::Call;
 use crate::error::{Error, Kind, Result, show};
@@ -26,6 +28,28 @@ pub(super) struct Preflight {
     pub notes: Vec<NotRestored>,
     /// How directories are put back.
     pub plans: Plans,
+    /// Paths of the project that a target was asked for and did not know, and those of
+    /// which another one knew something.
+    unknown: Vec<Bytes>,
+    known: Vec<Bytes>,
+}
+
+impl Preflight {
+    /// Refuses a path that none of those knew which were asked for it: it is misspelt.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn all_known(&self, paths: &[Bytes]) -> Result<()> {
+        let unknown = |path: &&Bytes| self.unknown.contains(path) && !self.known.contains(path);
+        match paths.iter().find(unknown) {
+            None => Ok(()),
+            Some(path) => {
+                let why = format!("neither the snapshot nor the present has {path}");
+                Err(Error::new(Kind::NotFound, why)
+                    .hint("paths are those of the project, as `snapback diff` shows them"))
+            }
+        }
+    }
 }
 
 impl Project {
@@ -41,7 +65,8 @@ impl Project {
     ) -> Result<()> {
         let mut call = Call::new(&self.env, &stored.target, Some(writer.store()));
         call.writer = Some(writer.clone());
-        call.only = Arc::new(only.iter().map(|path| path.0.clone()).collect());
+        let inside = inside(&self.env.root, stored, only).unwrap_or_default();
+        call.only = Arc::new(inside.iter().map(|path| path.0.clone()).collect());
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
             let Some(now) = current.parts.iter().find(|now| now.name == part.name) else { continue };
             let root = Root::decode(&writer.read(&part.content)?)?;
@@ -73,13 +98,15 @@ impl Project {
             found.blocked.extend(plan.refusals.iter().map(of));
             found.left.extend(plan.left.iter().map(of));
             found.notes.extend(plan.notes.iter().map(of));
-            if let Some(path) = plan.unknown.first() {
-                let shown = crate::error::show_bytes(path);
-                return Err(Error::new(
-                    Kind::NotFound,
-                    format!("neither the snapshot nor the present has {shown}"),
-                )
-                .hint("paths are those of the project, as `snapback diff` shows them"));
+            let base = base(&self.env.root, stored).unwrap_or_default();
+            found
+                .known
+                .extend(only.iter().filter(|path| is_within(&base, std::slice::from_ref(path))).cloned());
+            for path in &inside {
+                let of = [&base[..], &path.0].into_iter().filter(|part| !part.is_empty());
+                let of = Bytes(of.collect::<Vec<_>>().join(&b'/'));
+                let list = if plan.unknown.contains(&path.0) { &mut found.unknown } else { &mut found.known };
+                list.push(of);
             }
             found.plans.keep(&part.content, &now.content, plan);
         }

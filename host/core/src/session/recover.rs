@@ -7,7 +7,8 @@
 use super::again::Going;
 use super::diff::{Difference, Finer, differences};
 use super::execute::Ready;
-use super::plan::{Ask, is_within};
+use super::plan::Ask;
+use super::scope::is_meant;
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::{Journal, Verb};
@@ -70,10 +71,14 @@ impl Project {
         let to = self.load(&step.to)?;
         let present = self.present(&to, false)?;
         let mut rest = Vec::new();
+        let of = |difference: &Difference| {
+            let all = to.targets.iter().chain(&present.targets);
+            all.into_iter().find(|captured| captured.target.name == *difference.target)
+        };
         let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
         differences(&*present.source, &present.targets, &to.targets, finer, &mut |difference, _| {
             if step.targets.iter().any(|name| **name == *difference.target)
-                && is_within(&difference.path, &step.only)
+                && of(&difference).is_none_or(|of| is_meant(&self.env.root, &difference, of, &step.only, &[]))
             {
                 rest.push(difference);
             }

@@ -246,7 +246,7 @@ impl Session {
         })?;
         changes.record(&env.disk, &self.snapshots, id)?;
         self.mirror(Some(id));
-        let beyond = Beyond::between(&*present.source, &start.targets, &present.targets, &[])?;
+        let beyond = Beyond::between(&*present.source, &start.targets, &present.targets, (&env.root, &[]))?;
         Ok(Ended { changes: found, beyond })
     }
 

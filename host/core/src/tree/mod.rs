@@ -24,6 +24,7 @@ pub mod xattr;
 pub use apply::{preflight, restore};
 pub use capture::capture;
 pub use directory::Directory;
+pub use ignore::Patterns;
 pub use measure::{Measure, measure};
 pub use plan::Plans;
 pub use select::Options;

@@ -206,3 +206,28 @@ fn descriptors(id: (u64, u64)) -> usize {
     };
     own.filter(|entry| is_it(entry.path())).count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_trusts_no_schema_and_runs_nothing_of_it() {
+        for access in [Access::Read, Access::Write] {
+            let connection = Connection::open_in_memory().unwrap();
+            let made = "CREATE TABLE t(a); CREATE TABLE log(a); CREATE VIEW v AS SELECT a FROM t;
+                        CREATE TRIGGER tr AFTER INSERT ON t BEGIN INSERT INTO log VALUES(new.a); END";
+            connection.execute_batch(made).unwrap();
+            configure(&connection, access).unwrap();
+            let is = |what| connection.db_config(what).unwrap();
+            assert!(!is(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA));
+            assert_eq!(is(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), access == Access::Read);
+            connection.execute_batch("INSERT INTO t VALUES(1)").unwrap();
+            let count = |of: &str| {
+                connection.query_row(&format!("SELECT count(*) FROM {of}"), [], |row| row.get::<_, u32>(0))
+            };
+            assert_eq!((count("t").unwrap(), count("log").unwrap()), (1, 0), "no trigger runs");
+            assert!(count("v").is_err(), "no view is looked into");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{PROGRAMS, free_port, place, server_user, start, until};
 use crate::sandbox;
+use rustix::process::Signal;
 use snapback_tests::{Output, Running, Sandbox};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,13 +46,12 @@ impl Server {
         until("the server", || self.try_psql("postgres", "SELECT 1").code() == 0);
     }
 
-    /// Ends it, as a crash does.
+    /// Ends it at once, sessions and all, without leaving shared memory behind.
     pub fn stop(&mut self) {
-        self.running = None;
-        // Its children notice by themselves; the data is theirs until then.
-        let lock = self.dir.join("data/postmaster.pid");
-        until("the end of the server", || !in_use(&lock));
-        let _ = fs::remove_file(lock);
+        if let Some(mut running) = self.running.take() {
+            running.signal(Signal::QUIT);
+            running.wait();
+        }
     }
 
     /// The words that reach the database with psql and its like.
@@ -117,9 +117,10 @@ impl Server {
     }
 }
 
-fn in_use(lock: &Path) -> bool {
-    let pid = fs::read_to_string(lock).ok().and_then(|text| text.lines().next().map(str::to_owned));
-    pid.is_some_and(|pid| Path::new("/proc").join(pid).exists())
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }
 
 /// A directory as `initdb` makes it, made once.

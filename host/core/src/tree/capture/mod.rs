@@ -109,7 +109,10 @@ fn counted(dir: &Directory, call: &Call, previous: Option<&Key>) -> Result<(Key,
         unchanged: AtomicU64::new(0),
         git: AtomicU64::new(0),
     };
-    call.report.begin(&format!("reading {}", show(dir.path())), None, "items");
+    // So many as there were will be met again, about.
+    let before = previous.and_then(|key| Root::decode(&store.read(key).ok()?).ok());
+    let total = before.map(|root| root.files);
+    call.report.begin(&format!("reading {}", show(dir.path())), total, "items");
     let done = capture.run();
     call.report.end();
     let (mut root, update) = done.map_err(|error| with_numbers(error, dir, &cache, writer, &call.cancel))?;

@@ -1,0 +1,39 @@
+//! `snapback init`: write a snapback.toml that says what was found, and changes nothing.
+
+use crate::context::Context;
+use crate::exit::Code;
+use crate::render::starter::{self, Found};
+use crate::render::words::count;
+use snapback_core::backend::Backends;
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::project::config::FILE;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+
+/// Does it.
+///
+/// # Errors
+/// When there is one already, or it cannot be written.
+pub fn run(context: &mut Context) -> Result<Code> {
+    let project = context.open()?;
+    let path = project.root().join(FILE);
+    let surveys = project.survey()?;
+    let backends = context.backends(project.root());
+    let found = Found { surveys: &surveys, backends: backends.names() };
+    let text = starter::text(&found);
+    let mut file =
+        File::options().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Error::new(Kind::Invalid, format!("{} is there already", show(&path)))
+                    .hint("`snapback status` shows what it comes to; move it away to have a new one")
+            }
+            _ => Error::io(error, "could not write", &path),
+        })?;
+    file.write_all(text.as_bytes()).map_err(|error| Error::io(error, "could not write", &path))?;
+    let more = match starter::databases(&surveys).count() as u64 {
+        0 => String::new(),
+        number => format!(", {} found", count(number, "database")),
+    };
+    context.talk.say(format_args!("wrote {}: all of it is as it was without{more}", show(&path)));
+    Ok(Code::DONE)
+}

@@ -1,0 +1,169 @@
+//! A snapback.toml to begin with: every key with what it does, and what was found here.
+//!
+//! Invariant: as it is, it asks for what is so without it; and with all of its proposals
+//! switched on it is still a snapback.toml.
+
+use super::left_out;
+use super::words::count;
+use snapback_core::error::show_bytes;
+use snapback_core::project::units::human;
+use snapback_core::tree::Survey;
+
+/// Things of one kind that are named.
+const NAMED: usize = 12;
+/// Width of the keys with their values, before what is said of them.
+const WIDTH: usize = 28;
+
+/// What there is in a project.
+pub struct Found<'a> {
+    /// What its trees hold and leave out, by target.
+    pub surveys: &'a [(String, Survey)],
+    /// The backends that can be used.
+    pub backends: Vec<String>,
+}
+
+/// The keys of `[snapshot]` with their defaults and what they do.
+const KEYS: [(&str, &str); 12] = [
+    ("enabled = true", "capture the files at all"),
+    ("paths = [\".\"]", "what of the project is captured"),
+    ("ignore = []", "patterns as in .gitignore: left out"),
+    ("include = []", "captured whatever another rule says"),
+    ("skip-regenerable = true", "leave out what can be made again: node_modules, target ..."),
+    ("max-files-per-dir = 10000", "a directory with more of its own is left out; 0: no limit"),
+    ("cross-mounts = false", "go into other file systems"),
+    ("git = false", "cover all of .git, so that commits are taken back as well"),
+    ("sqlite = true", "find SQLite databases: each is a target of its own"),
+    ("strategy = \"auto\"", "or \"copy\", \"reflink\": whether large files share their blocks"),
+    ("times = \"now\"", "or \"stored\": files get back their old times, too"),
+    ("interval = \"0s\"", "\"30s\": snapshots during a run, when something changed"),
+];
+
+/// The text.
+pub fn text(found: &Found<'_>) -> String {
+    let mut lines = vec![
+        "# What snapback captures of this project, and how. Nothing of it is needed: a line that".to_owned(),
+        "# begins with `#` is a default, or a proposal. `snapback status` shows what it comes to.".to_owned(),
+        String::new(),
+        "[snapshot]".to_owned(),
+    ];
+    lines.extend(KEYS.iter().map(|(key, what)| format!("#{key:WIDTH$} # {what}")));
+    for (target, survey) in found.surveys {
+        let whose = if target == "tree" { String::new() } else { format!("`{target}`: ") };
+        lines.push(String::new());
+        lines.push(format!("# Found here: {whose}{}, {}.", count(survey.files, "file"), human(survey.bytes)));
+        let left = left_out::surveyed(survey);
+        if !left.is_empty() {
+            lines.push("# Left out:".to_owned());
+            lines.extend(some(left.into_iter()).map(|line| format!("#   {line}")));
+        }
+        if !survey.precious.is_empty() {
+            lines.push("# Ignored by git, and captured all the same:".to_owned());
+            let paths = survey.precious.iter().map(|item| show_bytes(&item.path));
+            lines.extend(some(paths).map(|line| format!("#   {line}")));
+        }
+    }
+    for path in some(databases(found.surveys)) {
+        lines.extend([
+            String::new(),
+            "# A database. It is captured without this, and called by its path; with it there is a"
+                .to_owned(),
+            "# name for it, and it may be in the snapshots during a run.".to_owned(),
+            "#[[target]]".to_owned(),
+            format!("#name = {:?}", name_of(&path)),
+            "#backend = \"sqlite\"".to_owned(),
+            format!("#path = {path:?}"),
+            "#every-interval = true".to_owned(),
+        ]);
+    }
+    let others: Vec<&str> = found.backends.iter().map(String::as_str).collect();
+    lines.extend([
+        String::new(),
+        format!("# Backends that can be used in a [[target]]: {}.", others.join(", ")),
+        "# `snapback backends show NAME` tells the settings of one.".to_owned(),
+    ]);
+    lines.join("\n") + "\n"
+}
+
+/// The paths of the databases that were found and can be named there.
+pub fn databases(surveys: &[(String, Survey)]) -> impl Iterator<Item = String> {
+    let found = surveys.iter().flat_map(|(_, survey)| &survey.databases);
+    found.filter_map(|path| String::from_utf8(path.clone()).ok())
+}
+
+/// A name that a target may have: that of the file, without its ending.
+fn name_of(path: &str) -> String {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or("database");
+    stem.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' }).collect()
+}
+
+fn some(all: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    all.take(NAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use snapback_core::project::config::Config;
+    use snapback_core::tree::Precious;
+    use snapback_core::tree::root::{LeftOut, Why};
+
+    fn found() -> Vec<(String, Survey)> {
+        let left = |path: &str, why, files| LeftOut {
+            path: path.into(),
+            why,
+            detail: String::new(),
+            files,
+            stamp: None,
+        };
+        let survey = Survey {
+            files: 1200,
+            bytes: 2048,
+            complete: true,
+            left_out: vec![left("node_modules", Why::Regenerable, Some(60_000))],
+            ignored: vec![],
+            precious: vec![Precious { path: b".env".to_vec(), directory: false, files: 1 }],
+            git: None,
+            databases: vec![b"data/app.db".to_vec()],
+        };
+        vec![("tree".into(), survey)]
+    }
+
+    #[test]
+    fn as_it_is_it_asks_for_what_is_so_without_it() {
+        let surveys = found();
+        let text = text(&Found { surveys: &surveys, backends: vec!["sqlite".into(), "tree".into()] });
+        assert_eq!(Config::parse(&text).unwrap(), Config::default());
+        for line in [
+            "# Found here: 1,200 files, 2.0 kB.",
+            "#   node_modules  regenerable, 60,000 files",
+            "#   .env",
+            "#path = \"data/app.db\"",
+            "# Backends that can be used in a [[target]]: sqlite, tree.",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    }
+
+    #[test]
+    fn with_all_of_it_switched_on_it_is_a_configuration_still() {
+        let surveys = found();
+        let text = text(&Found { surveys: &surveys, backends: vec![] });
+        let on: Vec<&str> =
+            text.lines().map(|l| l.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(l)).collect();
+        let config = Config::parse(&on.join("\n")).unwrap();
+        assert_eq!(config.targets.len(), 2);
+        assert_eq!((&*config.targets[1].target.name, config.targets[1].every_interval), ("app", true));
+        let keys: Vec<&str> = KEYS.iter().filter_map(|(key, _)| key.split(' ').next()).collect();
+        let defaults = config.targets[0].target.settings.len();
+        assert_eq!(defaults + 2, keys.len(), "every key stands there: {keys:?}");
+    }
+
+    #[test]
+    fn names_are_those_that_a_target_may_have() {
+        assert_eq!(name_of("data/app.db"), "app");
+        assert_eq!(name_of(".hidden.db"), "hidden");
+        assert_eq!(name_of("a b.db"), "a-b");
+    }
+}

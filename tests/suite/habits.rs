@@ -1,0 +1,152 @@
+//! What makes snapback fit into a user's habits: completion, manual, help, a first
+//! snapback.toml, spelling.
+
+use crate::{newest, sandbox};
+use snapback_tests::{Sandbox, Screen, have};
+
+/// What the shell gets to see for `words`, of which the last is being typed.
+fn complete(s: &Sandbox, words: &[&str]) -> Vec<String> {
+    let mut program = s.program();
+    program.env("SNAPBACK_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_TYPE", "9");
+    program.env("_CLAP_COMPLETE_INDEX", words.len().to_string()).args(["--", "snapback"]).args(words);
+    let output = s.finish(&mut program);
+    output.exits(0);
+    assert_eq!(output.err(), "", "nothing is said");
+    output.out().lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn ids_paths_targets_and_backends_are_completed() {
+    let s = sandbox();
+    s.sh("mkdir -p src/deep; touch src/main.rs src/deep/x 'src/with space' top");
+    s.write("snapback.toml", "[[target]]\nname = \"data\"\nbackend = \"tree\"\npath = \"src\"\n");
+    s.run("rm -r src");
+    let id = newest(&s);
+    for verb in ["show", "cat", "restore", "forget", "diff"] {
+        assert!(complete(&s, &[verb, ""]).contains(&id), "{verb}");
+    }
+    assert_eq!(complete(&s, &["show", &id[..12]]).join(" "), id);
+    // Of the snapshot, not of what is there now.
+    assert_eq!(complete(&s, &["cat", &id, "s"]), ["snapback.toml", "src/"]);
+    let inside = complete(&s, &["cat", &id, "src/"]);
+    for path in ["src/deep/", "src/main.rs"] {
+        assert!(inside.contains(&path.to_owned()), "{inside:?}");
+    }
+    assert_eq!(complete(&s, &["cat", "@0", "src/de"]), ["src/deep/"]);
+    assert_eq!(complete(&s, &["undo", "--target", ""]), ["data", "tree"]);
+    assert_eq!(complete(&s, &["run", "--skip", "d"]), ["data"]);
+    let backends = complete(&s, &["backends", "show", ""]);
+    assert!(["sqlite", "tree"].iter().all(|name| backends.contains(&(*name).to_owned())), "{backends:?}");
+    assert!(complete(&s, &["un"]).contains(&"undo".to_owned()));
+    assert!(complete(&s, &["undo", "--st"]).contains(&"--step".to_owned()));
+    // Nowhere near a project it completes to nothing.
+    let mut program = s.program();
+    program.current_dir("/").env("SNAPBACK_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", "2");
+    let output = s.finish(program.args(["--", "snapback", "show", ""]));
+    let offered = output.exits(0).out();
+    assert!(offered.lines().all(|line| line.starts_with('-')) && output.err().is_empty(), "{output}");
+    assert!(!complete(&s, &["show", ""]).is_empty());
+    // The variable of other programs' scripts means nothing here.
+    s.finish(s.program().env("COMPLETE", "bash").arg("list")).exits(0).prints(&id);
+}
+
+#[test]
+fn the_script_makes_bash_complete() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.ok(["snap"]);
+    let id = newest(&s);
+    for shell in ["bash", "zsh", "fish"] {
+        s.ok(["completions", shell]).prints("SNAPBACK_COMPLETE");
+        if shell != "bash" && have(shell) {
+            s.sh(&format!("\"$SNAPBACK\" completions {shell} > ../script; {shell} -n ../script"));
+        }
+    }
+    s.snapback(["completions", "tcsh"]).exits(2).says("bash");
+    if !have("tmux") {
+        return;
+    }
+    s.sh("mkdir ../bin; ln -s \"$SNAPBACK\" ../bin/snapback");
+    let t = Screen::new(&s, 100, 20);
+    t.line("PATH=$PWD/../bin:$PATH; source <(snapback completions bash)");
+    t.clear();
+    t.write("snapback show 2");
+    t.press(&["Tab"]);
+    t.until(&format!("snapback show {id}"));
+}
+
+#[test]
+fn the_manual_is_made_of_the_same_words_as_the_help() {
+    let s = sandbox();
+    s.sh("mkdir ../man");
+    s.ok(["man", "../man"]);
+    let pages = s.sh("ls ../man");
+    for page in ["snapback.1", "snapback-run.1", "snapback-undo.1", "snapback-diff.1"] {
+        assert!(pages.lines().any(|l| l == page), "{pages}");
+    }
+    s.ok(["man"]).prints(".TH");
+    s.snapback(["man", "no/such"]).fails(2, &["no/such", "directory"]);
+    if have("man") {
+        let text = s.sh("MANWIDTH=100 man -l ../man/snapback-run.1 | col -b");
+        for words in [
+            "--undo-on-failure",
+            "snapback run -m 'before the codemod' -- npx codemod src",
+            "Snapshot only this target",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let s = sandbox();
+    let help = s.ok(["--help"]).out();
+    let commands =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> =
+        commands.filter_map(|line| line.split_whitespace().next()).filter(|n| *n != "help").collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        let help = s.ok([name, "--help"]).out();
+        assert!(help.contains("Example") && help.contains(&format!("  snapback {name}")), "{help}");
+    }
+}
+
+#[test]
+fn a_misspelt_command_flag_or_name_is_answered_with_the_right_one() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo 1 > f");
+    for (words, code, right) in [
+        (&["lst"][..], 2, "'list'"),
+        (&["undo", "--stpe"], 2, "'--step'"),
+        (&["undo", "--target", "tre"], 1, "`tree`"),
+        (&["backends", "show", "tre"], 1, "`tree`"),
+        (&["run", "--skip", "tre", "--", "true"], 125, "tree"),
+    ] {
+        s.snapback(words).exits(code).says(right);
+    }
+}
+
+#[test]
+fn a_first_snapback_toml_says_what_was_found_and_changes_nothing() {
+    let s = sandbox();
+    s.sh("mkdir node_modules data; touch node_modules/x package.json; echo 0 > f");
+    if have("python3") {
+        s.sh("python3 -c \"import sqlite3; c = sqlite3.connect('data/app.db'); c.execute('create table t (a)'); c.commit()\"");
+    }
+    let targets = s.ok(["status", "--json"]).json()["targets"].clone();
+    s.ok(["init"]).says("wrote").says("snapback.toml");
+    let text = s.read("snapback.toml");
+    for line in ["[snapshot]", "#   node_modules  regenerable: node_modules, 1 file", "#interval = \"0s\""] {
+        assert!(text.lines().any(|l| l.starts_with(line)), "{line}\n{text}");
+    }
+    if have("python3") {
+        assert!(text.contains("#path = \"data/app.db\""), "{text}");
+    }
+    assert_eq!(s.ok(["status", "--json"]).json()["targets"], targets);
+    s.write("snapback.toml", "[snapshot]\ngit = true\n");
+    s.snapback(["init"]).fails(2, &["snapback.toml", "already"]);
+    assert_eq!(s.read("snapback.toml"), "[snapshot]\ngit = true\n");
+}

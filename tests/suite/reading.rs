@@ -1,0 +1,141 @@
+//! Looking: what a person sees of a diff, a list, a snapshot, with and without a terminal.
+
+use crate::{newest, sandbox};
+use snapback_tests::{Sandbox, Screen, have};
+
+/// A run that added, changed and removed files, in a project of its own.
+fn changed(s: &Sandbox) -> String {
+    s.write("kept", "0\n");
+    s.write("gone", "1\n2\n3\n");
+    s.write("text", "a\nb\nc\n");
+    s.write("binary", b"a\0b");
+    s.write("mode", "x\n");
+    s.run("rm gone; printf 'a\\nB\\nc\\nd\\n' > text; printf 'a\\0bcd' > binary; chmod 755 mode; mkdir d; printf 'x\\ny\\n' > d/new");
+    newest(s)
+}
+
+#[test]
+fn a_diff_is_letters_paths_and_how_much() {
+    let s = sandbox();
+    let id = changed(&s);
+    let want = "M binary  3 B -> 5 B\nA d/\nA d/new  +2\nD gone  -3\nM mode\nM text  +2 -1\n";
+    assert_eq!(s.ok(["diff"]).out(), want);
+    let after = s.ok(["snap", "-m", "after"]).out();
+    // Of two snapshots the contents are in the store.
+    s.write("text", "something else\n");
+    assert_eq!(s.ok(["diff", &id, after.trim()]).out(), want);
+    assert_eq!(s.ok(["diff", "--stat", &id, after.trim()]).out(), "tree: 3 modified, 2 added, 1 deleted\n");
+    s.snapback(["diff", "--exit-code", &id, after.trim()]).exits(1);
+}
+
+#[test]
+fn a_patch_is_what_other_programs_apply() {
+    let s = sandbox();
+    let id = changed(&s);
+    let patch = s.ok(["diff", "-p"]).out();
+    for text in [
+        "--- a/text\n+++ b/text\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n c\n+d\n",
+        "Binary differs, size 3 B -> 5 B\n",
+        "mode 0644 -> 0755\n",
+        "--- /dev/null\n+++ b/d/new\n",
+    ] {
+        assert!(patch.contains(text), "{text}\n{patch}");
+    }
+    if have("git") {
+        // Where the run began, the patch makes of the text what it became.
+        s.sh(&format!("mkdir ../before; \"$SNAPBACK\" cat {id} text > ../before/text"));
+        s.sh("\"$SNAPBACK\" diff -p --path text | sed 1d > ../before/p; cd ../before; git apply -p1 p");
+        assert_eq!(std::fs::read_to_string(s.home().join("before/text")).unwrap(), s.read("text"));
+    }
+    assert_eq!(s.ok(["cat", &id, "text"]).out(), "a\nb\nc\n");
+}
+
+#[test]
+fn colour_only_where_it_is_wanted_and_never_alone() {
+    let s = sandbox();
+    changed(&s);
+    assert!(!s.ok(["diff"]).out().contains('\u{1b}'));
+    let coloured = s.ok(["diff", "--color", "always"]).out();
+    for line in [
+        "\u{1b}[32mA\u{1b}[0m d/new  \u{1b}[32m+2\u{1b}[0m",
+        "\u{1b}[31mD\u{1b}[0m gone  \u{1b}[31m-3\u{1b}[0m",
+    ] {
+        assert!(coloured.lines().any(|l| l == line), "{coloured:?}");
+    }
+    let plain: String = {
+        let mut parts = coloured.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + part.split_once('m').map_or("", |(_, rest)| rest))
+    };
+    assert_eq!(plain, s.ok(["diff"]).out());
+}
+
+#[test]
+fn a_list_fits_the_terminal_and_tells_age_changes_and_size() {
+    let s = sandbox();
+    changed(&s);
+    let list = s.ok(["list"]).out();
+    let lines: Vec<&str> = list.lines().collect();
+    let head: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(head, ["ID", "AGE", "KIND", "ADDED", "CHANGES", "WHAT"]);
+    let row: Vec<&str> = lines[1].split_whitespace().collect();
+    assert_eq!((row[2], row[5], row[6]), ("run", "6", "sh"), "{list}");
+    if !have("tmux") {
+        return;
+    }
+    let t = Screen::new(&s, 70, 20);
+    t.line("PAGER=cat \"$SNAPBACK\" list");
+    let shown = t.until("WHAT");
+    let row = shown.lines().find(|line| line.contains("  run ")).unwrap();
+    assert!(row.ends_with('…') && row.chars().count() <= 70, "{shown}");
+}
+
+#[test]
+fn long_output_goes_through_the_pager_on_a_terminal_only() {
+    let s = sandbox();
+    s.sh("for f in $(seq 100); do echo 0 > f$f; done");
+    s.run("for f in $(seq 100); do echo 1 > f$f; done");
+    assert_eq!(s.finish(s.program().env("PAGER", "false").arg("diff")).out().lines().count(), 100);
+    if !have("tmux") || !have("less") {
+        return;
+    }
+    let t = Screen::new(&s, 60, 12);
+    t.line("\"$SNAPBACK\" diff; echo code-$?");
+    t.when("the first screen, and a colon", |shown| {
+        shown.trim_end().ends_with(':') && shown.contains("M f1 ")
+    });
+    t.press(&["G"]);
+    t.until("(END)");
+    t.press(&["q"]);
+    t.until("code-0");
+    t.clear();
+    // Left at once, though there is more; and interrupted, which is for the pager.
+    t.line("\"$SNAPBACK\" diff; echo code-$?");
+    t.when("the first screen", |shown| shown.trim_end().ends_with(':'));
+    t.press(&["C-c"]);
+    t.press(&["q"]);
+    t.until("code-0");
+    t.clear();
+    // What fits needs none.
+    t.line("\"$SNAPBACK\" diff --path f1; echo code-$?");
+    t.until("code-0");
+    t.clear();
+    t.line("SNAPBACK_PAGER='sed s/^/paged:/ | head -n 3' PAGER=false \"$SNAPBACK\" diff; echo code-$?");
+    let shown = t.until("code-0");
+    assert_eq!(shown.matches("\npaged:M f").count(), 3, "{shown}");
+    t.clear();
+    t.line("SNAPBACK_PAGER= \"$SNAPBACK\" diff | tail -n 1; PAGER=no-such-pager \"$SNAPBACK\" diff --stat; echo code-$?");
+    t.until("tree: 100 modified");
+}
+
+#[test]
+fn a_snapshot_is_shown_with_what_it_lacks() {
+    let s = sandbox();
+    s.sh("mkdir node_modules; touch node_modules/x package.json");
+    s.write("f", "0");
+    s.ok(["snap", "-m", "a message", "--pin"]);
+    let show = s.ok(["show", "@0"]).out();
+    for text in ["a message", "pinned", "tree", "not in it:", "node_modules  regenerable"] {
+        assert!(show.contains(text), "{text}\n{show}");
+    }
+}

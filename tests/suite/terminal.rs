@@ -1,0 +1,165 @@
+//! `run` on a real terminal: job control, full-screen programs, keys, sizes, windows that
+//! are closed. Everything as if snapback were not there.
+
+use crate::sandbox;
+use snapback_tests::{Sandbox, Screen, have};
+use std::time::{Duration, Instant};
+
+/// A terminal, where there is one to be had.
+fn screen(s: &Sandbox) -> Option<Screen<'_>> {
+    (have("tmux") && have("bash")).then(|| Screen::new(s, 100, 24))
+}
+
+#[track_caller]
+fn until(what: &str, there: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !there() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it never came: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_job_is_stopped_and_goes_on_in_the_foreground_and_in_the_background() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    t.line("\"$SNAPBACK\" run -q -- cat; echo code-$?");
+    t.line("first");
+    t.when("an echo", |shown| shown.matches("first").count() == 2);
+    t.press(&["C-z"]);
+    t.until("Stopped");
+    t.line("jobs");
+    t.when("one stopped job", |shown| shown.matches("Stopped").count() == 2);
+    t.line("fg");
+    t.line("second");
+    t.when("an echo", |shown| shown.matches("second").count() == 2);
+    t.press(&["C-d"]);
+    t.clear();
+    // In the background it is stopped as soon as it reads the terminal, and waits for fg.
+    t.line("\"$SNAPBACK\" run -q -- sh -c 'read x; echo got-$x; exit 5' &");
+    until("the job is stopped", || {
+        t.line("jobs");
+        t.text().contains("Stopped")
+    });
+    t.line("fg");
+    t.line("third");
+    t.until("got-third");
+    t.line("echo code-$?");
+    t.until("code-5");
+    assert_eq!(s.ok(["list", "--json"]).json()[0]["exit_code"], 5);
+}
+
+#[test]
+fn an_editor_works_and_leaves_the_screen_as_it_was() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    if !have("vim") {
+        return;
+    }
+    s.write("f", "old\n");
+    t.line("echo before; \"$SNAPBACK\" run -- vim -u NONE -N f; echo code-$?");
+    t.until("~");
+    t.press(&["O", "new", "Escape"]);
+    t.until("new");
+    // The editor is told of the new size.
+    t.resize(60, 12);
+    t.when("twelve lines", |shown| shown.lines().filter(|line| line.starts_with('~')).count() == 9);
+    t.resize(100, 24);
+    t.press(&["C-z"]);
+    t.until("Stopped");
+    t.line("fg");
+    t.when("the editor again", |shown| shown.contains('~') && !shown.contains("Stopped"));
+    t.line(":wq");
+    let shown = t.until("snapback: 1 modified; `snapback undo` takes it back");
+    assert!(shown.contains("before") && !shown.contains('~'), "the screen is as it was\n{shown}");
+    t.line("echo code-$?");
+    t.until("code-0");
+    assert_eq!(s.read("f"), "new\nold\n");
+    s.ok(["undo"]);
+    assert_eq!(s.read("f"), "old\n");
+}
+
+#[test]
+fn keys_reach_the_command_once_each_and_snapback_lives_on() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    let count = |name: &str| format!("trap 'echo {name} >> {name}' {name}; ");
+    let traps: String = ["INT", "QUIT", "WINCH"].map(count).concat();
+    s.write("command", format!("{traps}touch ready\nwhile [ ! -e end ]; do sleep 0.02; done; exit 9\n"));
+    t.line("\"$SNAPBACK\" run -q -- bash command; echo code-$?");
+    until("the command", || s.has("ready"));
+    for n in 1..=5 {
+        t.press(&["C-c"]);
+        until("an interrupt", || s.has("INT") && s.read("INT").lines().count() >= n);
+        t.press(&["C-\\"]);
+        until("a quit", || s.has("QUIT") && s.read("QUIT").lines().count() >= n);
+        t.resize(100 + n as u32, 24);
+        until("a new size", || s.has("WINCH") && s.read("WINCH").lines().count() >= n);
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    for name in ["INT", "QUIT", "WINCH"] {
+        assert_eq!(s.read(name).lines().count(), 5, "{name} came once for each");
+    }
+    s.write("end", "");
+    t.until("code-9");
+    assert_eq!(s.ok(["list", "--json"]).json()[0]["state"], "ended");
+}
+
+#[test]
+fn a_window_that_is_closed_ends_the_command_and_the_run_is_recorded() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    s.write("f", "0");
+    t.line("\"$SNAPBACK\" run -- sh -c 'echo 1 > f; touch ready; sleep 600'");
+    until("the command", || s.has("ready"));
+    t.close();
+    until("the end", || s.ok(["list", "--json"]).json()[0]["state"] != "running");
+    let list = s.ok(["list", "--json"]).json();
+    assert_eq!((&list[0]["state"], &list[0]["exit_code"]), (&"ended".into(), &129.into()), "{list}");
+    s.ok(["undo"]);
+    assert_eq!((s.read("f"), s.has("ready")), ("0".into(), false));
+}
+
+#[test]
+fn an_interrupt_while_the_snapshot_is_taken_leaves_nothing_behind() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    s.ok(["snap"]);
+    let store = |s: &Sandbox| {
+        s.sh("find .snapback ! -path '*/cache/*' ! -name cache ! -name lock -printf '%P %s %T@\\n' | sort")
+    };
+    let before = store(&s);
+    s.sh("for d in $(seq 40); do mkdir d$d; head -c 4000000 /dev/urandom | split -b 8000 -a 3 - d$d/f; done");
+    t.line("\"$SNAPBACK\" run -- touch ran; echo code-$?");
+    until("what is being written", || s.sh("ls .snapback/tmp").trim() != "");
+    t.press(&["C-c"]);
+    let shown = t.until("code-1");
+    assert!(shown.contains("code-125"), "{shown}");
+    assert!(shown.contains("snapback: stopped before the command was started"), "{shown}");
+    assert!(shown.contains("hint: nothing was kept of the snapshot that was being taken"), "{shown}");
+    assert!(!s.has("ran"));
+    assert_eq!(s.ok(["list", "--json"]).json().as_array().unwrap().len(), 1);
+    // A workspace that is empty may have been made and removed.
+    let times =
+        |text: &str| text.lines().map(|l| l.rsplit_once(' ').unwrap().0.to_owned()).collect::<Vec<_>>();
+    assert_eq!(times(&store(&s)), times(&before));
+    s.ok(["verify"]);
+}
+
+#[test]
+fn long_work_shows_how_far_it_has_come_and_short_work_shows_nothing() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    t.line("\"$SNAPBACK\" snap; echo code-$?");
+    let shown = t.until("code-0");
+    assert!(!shown.contains("reading"), "{shown}");
+    t.clear();
+    s.sh("for d in $(seq 60); do mkdir d$d; head -c 3000000 /dev/urandom | split -b 1500 -a 4 - d$d/f; done");
+    t.line("\"$SNAPBACK\" snap; echo code-$?");
+    let shown = t.when("a bar", |shown| shown.contains("reading") && shown.contains("/s"));
+    assert!(!shown.contains("code-0"), "{shown}");
+    let shown = t.until("code-0");
+    assert!(!shown.contains("reading"), "it goes when the work is done\n{shown}");
+    s.sh("touch new");
+    s.ok(["snap"]).never_says("reading");
+}
