@@ -101,6 +101,7 @@ mod tests {
             bytes: 0,
             files: 0,
             left_out: Vec::new(),
+            releases: false,
         };
         let bytes =
             |paths: &[&str]| paths.iter().map(|path| Bytes(path.as_bytes().to_vec())).collect::<Vec<_>>();
