@@ -179,19 +179,33 @@ impl Backend for ComponentBackend {
     }
 }
 
-/// Asks a component for its manifest, in a world where every import traps but WASI, which
-/// is empty: what compiles other languages asks it for an environment before anything else.
+/// Asks a component for its manifest, in a world where every import traps. What other
+/// languages compile to asks WASI for an environment before anything else: where that is
+/// why it failed, it is asked once more where all is linked and nothing was granted.
 ///
 /// # Errors
 /// When it cannot say, or needs something for it.
 pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<String> {
-    abi::check_version(&[imports(engine, component), exports(engine, component)].concat())?;
-    let mut linker = Linker::new(engine.raw());
-    let wasi = imports(engine, component).iter().any(|import| import.starts_with("wasi:"));
-    if wasi {
-        wasi::link(&mut linker).map_err(|e| strange(name, &e))?;
+    let imports = imports(engine, component);
+    abi::check_version(&[&imports[..], &exports(engine, component)].concat())?;
+    let mut traps = Linker::new(engine.raw());
+    traps.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
+    let said = say(engine, name, component, &traps, false);
+    if said.is_ok() || !imports.iter().any(|import| import.starts_with("wasi:cli/")) {
+        return said;
     }
-    linker.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
+    let mut empty = Linker::new(engine.raw());
+    v0_1::link(&mut empty, v0_1::OFFERED, true).map_err(|e| strange(name, &e))?;
+    say(engine, name, component, &empty, true)
+}
+
+fn say(
+    engine: &Engine,
+    name: &str,
+    component: &Component,
+    linker: &Linker<State>,
+    wasi: bool,
+) -> Result<String> {
     let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
     let state = State::new(None, Grants::default(), Reach::default(), None);
     run(engine, name, wasi, state, async |store| {
