@@ -119,7 +119,7 @@ fn a_volume_is_looked_into_like_a_directory() {
         // All of it was changed by somebody else than the run.
         let plain = |text: String| text.replace(" (changed after the run)", "");
         let diff = plain(s.ok(["diff"]).out());
-        assert_eq!(diff, format!("M {volume}: conf\nD {volume}: d/kept\nA {volume}: d/more\n"));
+        assert_eq!(diff, format!("M {volume}: conf\nD {volume}: d/kept  -1\nA {volume}: d/more\n"));
         let patch = s.ok(["diff", "-p"]).out();
         assert!(patch.contains("-old\n+new\n"), "{patch}");
         let json = s.ok(["diff", "--json"]).json();
@@ -131,7 +131,7 @@ fn a_volume_is_looked_into_like_a_directory() {
         let wanted = format!("{volume}:/d");
         assert_eq!(
             plain(s.ok(["diff", "--path", &wanted]).out()),
-            format!("D {volume}: d/kept\nA {volume}: d/more\n")
+            format!("D {volume}: d/kept  -1\nA {volume}: d/more\n")
         );
         s.ok(["undo", "--yes", "--path", &wanted]);
         assert_eq!(engine.sh(&format!("cd {mount}; cat conf; ls d")), "new\nkept");
