@@ -46,7 +46,7 @@ class Peer(Snapback):
         plugins.mkdir(parents=True)
         shutil.copy(PROBE, plugins / "probe.wasm")
         target = f'[[target]]\nbackend = "probe"\nroom = "../{room.name}"\n{settings}\n'
-        (self.project / "snapback.toml").write_text(f'[[target]]\nbackend = "tree"\n{target}')
+        (self.project / "snapback.toml").write_text(target)
         self.agree(bench)
 
     def agree(self, bench):
