@@ -6,7 +6,7 @@ use snapback_tests::{Record, Restores, Sandbox, assert_same};
 use std::time::{Duration, Instant};
 
 /// Files that a restore has to write, so that it takes a while.
-const FILES: usize = 400;
+const FILES: usize = 1500;
 
 /// A project after three runs: what it was before each, and now.
 fn three_runs(s: &Sandbox) -> [Record; 4] {

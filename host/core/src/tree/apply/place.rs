@@ -170,11 +170,12 @@ impl<'a> Places<'a> {
                 _ if tries > 1 => return Err(error),
                 _ if is(rustix::io::Errno::MFILE) || is(rustix::io::Errno::NFILE) => lock(&self.kept).clear(),
                 Kind::Denied if open_up => match at.stat_of(name)? {
-                    Some(stat)
-                        if stat.is_dir() && stat.uid == self.uid && stat.permissions() & OWNER != OWNER =>
-                    {
-                        self.note_mode(&crate::tree::view::join(&at.path, name), stat.permissions());
-                        self.disk.set_mode(&at.dir, name, stat.permissions() | OWNER)?;
+                    // Where nothing is missing, another thread has opened it up meanwhile.
+                    Some(stat) if stat.is_dir() && stat.uid == self.uid => {
+                        if stat.permissions() & OWNER != OWNER {
+                            self.note_mode(&crate::tree::view::join(&at.path, name), stat.permissions());
+                            self.disk.set_mode(&at.dir, name, stat.permissions() | OWNER)?;
+                        }
                     }
                     _ => return Err(error),
                 },
@@ -222,5 +223,33 @@ impl<'a> Places<'a> {
             }
         }
         first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{TempDir, as_nobody, give_to_nobody};
+    use std::fs::{Permissions, create_dir, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_several_threads_open_up_at_once_is_open_for_all() {
+        let temp = TempDir::new();
+        let shut = temp.path().join("d");
+        create_dir(&shut).unwrap();
+        give_to_nobody(temp.path());
+        let disk = Disk::default();
+        as_nobody(|| {
+            for _ in 0..3000 {
+                set_permissions(&shut, Permissions::from_mode(0o000)).unwrap();
+                let places = Places::new(&disk, Dir::open(temp.path()).unwrap(), None).unwrap();
+                let enter = || places.enter(b"d").map(|place| place.is_some());
+                let both = rayon::join(enter, enter);
+                assert!(both.0.unwrap() && both.1.unwrap());
+                places.close_again().unwrap();
+                assert_eq!(shut.metadata().unwrap().permissions().mode() & 0o777, 0);
+            }
+        });
     }
 }
