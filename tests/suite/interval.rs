@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use snapback_tests::{Chance, Output, Record, Running, Sandbox, assert_back, have};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// All snapshots of `kind`, newest first.
@@ -155,6 +156,29 @@ fn they_have_bounds_of_their_own_and_go_with_their_run() {
     assert!(of_kind(&s, "interval").is_empty(), "they belong to a run that is gone");
     s.ok(["gc"]);
     s.ok(["verify"]);
+}
+
+#[test]
+fn they_outlive_the_damage_of_their_runs_record() {
+    let s = sandbox();
+    s.write("f", "0");
+    let mut run = start(&s, &["echo 1 > f", "true"]);
+    go(&s, 0);
+    until("a snapshot", || !of_kind(&s, "interval").is_empty());
+    go(&s, 1);
+    assert!(run.wait().success());
+    let of_run = of_kind(&s, "run").remove(0);
+    s.run("echo 2 > g");
+    let taken = of_kind(&s, "interval");
+    let record = s.project().join(".snapback/snapshots").join(id(&of_run)).join("meta.json");
+    fs::set_permissions(&record, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&record, "{").unwrap();
+    s.snapback(["gc"]);
+    let list = s.snapback(["list", "--json"]).json();
+    let left: Vec<&Value> =
+        list.as_array().unwrap().iter().filter(|snap| snap["kind"] == "interval").collect();
+    assert_eq!(left, taken.iter().collect::<Vec<_>>());
+    assert_eq!(s.snapback(["cat", id(&taken[0]), "f"]).out(), "1\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! The host looks at what it captured itself; other backends say it when they are called.
 
 use super::plan::is_within;
-use super::scope::{base, inside};
+use super::scope::{base, inside, is_volume};
 use super::{NotRestored, Project};
 use crate::backend::Call;
 use crate::error::{Error, Kind, Result, show};
@@ -67,6 +67,11 @@ impl Project {
         call.writer = Some(writer.clone());
         let inside = inside(&self.env.root, stored, only).unwrap_or_default();
         call.only = Arc::new(inside.iter().map(|path| path.0.clone()).collect());
+        // What a volume has at a path, nobody looks at before it is opened.
+        if let Some(base) = base(&self.env.root, stored).filter(|_| is_volume(stored)) {
+            let base = [Bytes(base)];
+            found.known.extend(only.iter().filter(|path| is_within(&path.0, &base)).cloned());
+        }
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
             let Some(now) = current.parts.iter().find(|now| now.name == part.name) else { continue };
             let root = Root::decode(&writer.read(&part.content)?)?;

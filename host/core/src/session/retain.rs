@@ -133,9 +133,9 @@ impl Session {
                 surplus.push(record.id.clone());
             }
         }
-        // What was taken during a run goes with it.
+        // What was taken during a run goes with it; not where its record is damaged.
         let mut dropped: HashSet<Id> = surplus.iter().cloned().collect();
-        let known: HashSet<&Id> = records.iter().map(|record| &record.id).collect();
+        let known: HashSet<&Id> = ids.iter().collect();
         let lost = |run: &Id| dropped.contains(run) || !known.contains(run);
         let of_lost = records.iter().filter(|s| s.kind == SnapshotKind::Interval && !needed.contains(&s.id));
         let of_lost = of_lost.filter(|s| s.run.as_ref().is_none_or(lost)).map(|s| s.id.clone());

@@ -50,7 +50,7 @@ pub(super) fn inside(root: &Path, captured: &Captured, paths: &[Bytes]) -> Optio
 /// elsewhere, or when the target has none.
 pub(super) fn base(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
     let target = &captured.target;
-    if captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume) {
+    if is_volume(captured) {
         return Some(format!("{}:", target.name).into_bytes());
     }
     if target.backend != TREE {
@@ -58,6 +58,11 @@ pub(super) fn base(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
     }
     let path = target.settings.get("path").map_or(".", String::as_str);
     names(root, path).map(|names| names.join(&b'/'))
+}
+
+/// Whether `captured` is of a volume.
+pub(super) fn is_volume(captured: &Captured) -> bool {
+    captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
 }
 
 /// Whether `difference` in the target of `of` is at one of `paths`, or in one; a target
