@@ -85,8 +85,9 @@ fn a_list_fits_the_terminal_and_tells_age_changes_and_size() {
     }
     let t = Screen::new(&s, 70, 20);
     t.line("PAGER=cat \"$SNAPBACK\" list");
-    let shown = t.until("WHAT");
-    let row = shown.lines().find(|line| line.contains("  run ")).unwrap();
+    let is_row = |line: &&str| line.contains("  run ");
+    let shown = t.when("the head and a row", |shown| shown.lines().any(|line| is_row(&line)));
+    let row = shown.lines().find(is_row).unwrap();
     assert!(row.ends_with('…') && row.chars().count() <= 70, "{shown}");
 }
 

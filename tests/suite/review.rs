@@ -139,8 +139,8 @@ fn on_a_full_screen_each_change_is_decided_about() {
     assert!(!shown.contains("shown before"), "it has a screen of its own\n{shown}");
     // Down to the first change: what differs stands beside it.
     t.press(&["G"]);
-    let shown = t.until("-0");
-    assert!(shown.contains("+1") && shown.contains("+++ b/top"), "{shown}");
+    let shown = t.until("+1");
+    assert!(shown.contains("-0") && shown.contains("+++ b/top"), "{shown}");
     t.press(&["r"]);
     t.until("1 put back");
     t.press(&["g"]);
