@@ -4,20 +4,26 @@
 //! as it is open, and a name in it, which is never followed. What takes its place is
 //! written aside and exchanged with it; only then is what came out compared with what was
 //! found when the file was opened, and what somebody wrote meanwhile goes back.
+//!
+//! Invariant: only what this wrote itself, or what it found and took out, is ever removed.
 
+use crate::digest;
 use crate::reach::place::{self, Place};
 use rustix::fs::FileType;
 use snapback_core::disk::{Dir, Disk, Handle};
 use snapback_core::error::{Error, Kind, Result, show};
-use snapback_core::tree::apply::RESERVED;
+use snapback_core::tree::apply::{RESERVED, make_dir};
 use snapback_core::tree::xattr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of what is written aside: the next one takes the place of a leftover.
-const ASIDE: &[u8] = b"file";
+/// What the name of what is written aside begins with, before that of its file: the next
+/// one for that file takes the place of a leftover.
+const ASIDE: &[u8] = b"file-";
+/// What is put before the name of what could not go back to where it was.
+const SAVED: &[u8] = b"saved-";
 
 /// A file that was granted.
 pub struct File {
@@ -100,27 +106,30 @@ impl File {
             return Err(Error::new(Kind::NotFound, why).hint("make it first"));
         };
         let (dir, disk) = (dir.try_clone()?, self.disk.clone());
-        if dir.stat(RESERVED)?.is_none() {
-            disk.mkdir(&dir, RESERVED, 0o700)?;
+        let inner = make_dir(&disk, &dir, RESERVED)?;
+        // A name as long as its file's may be too long for one.
+        let name = [ASIDE, digest::of(&self.name).as_bytes()].concat();
+        if inner.stat(&name)?.is_some() {
+            disk.unlink(&inner, &name)?;
         }
-        let inner = dir.child(RESERVED)?;
-        if inner.stat(ASIDE)?.is_some() {
-            disk.unlink(&inner, ASIDE)?;
-        }
-        let file = disk.create_file(&inner, ASIDE, 0o600)?;
-        Ok(Aside { dir, inner, file, disk, len: 0 })
+        let file = disk.create_file(&inner, &name, 0o600)?;
+        Ok(Aside { dir, inner, name, file, disk, len: 0 })
     }
 
     /// Puts what was written aside into its place.
     ///
     /// # Errors
-    /// `Changed` when it is no longer what was found, which is left there.
+    /// `Changed` when it is no longer what was found, which is left there, or when
+    /// another replacement of it was begun.
     pub fn put(&self, aside: Aside) -> Result<()> {
-        let Aside { dir, inner, file, disk, .. } = &aside;
+        let Aside { dir, inner, name, file, disk, .. } = &aside;
+        if !aside.is_there()? {
+            return Err(self.changed());
+        }
         match self.found() {
             None => {
                 disk.sync_file(file)?;
-                match disk.rename_noreplace(inner, ASIDE, dir, &self.name) {
+                match disk.rename_noreplace(inner, name, dir, &self.name) {
                     Err(_) if dir.stat(&self.name)?.is_some() => return Err(self.changed()),
                     done => done?,
                 }
@@ -129,19 +138,21 @@ impl File {
                 let old = dir.open_file(&self.name)?;
                 keep(disk, &old, file)?;
                 disk.sync_file(file)?;
-                match disk.exchange(inner, ASIDE, dir, &self.name) {
+                match disk.exchange(inner, name, dir, &self.name) {
                     // This file system cannot exchange names.
                     Err(e) if e.kind() == Kind::Invalid => {
                         self.check(dir, &self.name, found)?;
-                        disk.rename(inner, ASIDE, dir, &self.name)?;
+                        disk.rename(inner, name, dir, &self.name)?;
                     }
                     Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
                     done => {
                         done?;
-                        if let Err(error) = self.check(inner, ASIDE, found) {
-                            disk.exchange(inner, ASIDE, dir, &self.name)?;
+                        if let Err(error) = self.check(inner, name, found) {
+                            aside.back(disk.exchange(inner, name, dir, &self.name))?;
                             return Err(error);
                         }
+                        // Where it stays, the next one takes its place.
+                        let _ = disk.unlink(inner, name);
                     }
                 }
             }
@@ -158,16 +169,18 @@ impl File {
     pub fn remove(&self) -> Result<()> {
         let (Some(dir), Some(found)) = (&self.dir, self.found()) else { return Ok(()) };
         let aside = self.replace()?;
-        match self.disk.rename(dir, &self.name, &aside.inner, ASIDE) {
+        let Aside { inner, name, disk, .. } = &aside;
+        match disk.rename(dir, &self.name, inner, name) {
             Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
             done => done?,
         }
-        if let Err(error) = self.check(&aside.inner, ASIDE, found) {
-            self.disk.rename_noreplace(&aside.inner, ASIDE, dir, &self.name)?;
+        if let Err(error) = self.check(inner, name, found) {
+            aside.back(disk.rename_noreplace(inner, name, dir, &self.name))?;
             return Err(error);
         }
+        let _ = disk.unlink(inner, name);
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.disk.sync_dir(dir)
+        disk.sync_dir(dir)
     }
 
     fn found(&self) -> Option<Found> {
@@ -240,6 +253,7 @@ impl Reading {
 pub struct Aside {
     dir: Dir,
     inner: Dir,
+    name: Vec<u8>,
     file: Handle,
     disk: Disk,
     len: u64,
@@ -255,12 +269,30 @@ impl Aside {
         self.len += bytes.len() as u64;
         Ok(())
     }
+
+    /// Whether what has its name is it: another one for the same file takes its place.
+    fn is_there(&self) -> Result<bool> {
+        let (mine, there) = (self.file.stat()?, self.inner.stat(&self.name)?);
+        Ok(there.is_some_and(|there| (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)))
+    }
+
+    /// After `done`, which was to put back what somebody wrote: where that failed, it stays
+    /// aside by a name that nothing is removed by.
+    fn back(&self, done: Result<()>) -> Result<()> {
+        let Err(error) = done else { return Ok(()) };
+        let saved = [SAVED, &self.name].concat();
+        self.disk.rename_noreplace(&self.inner, &self.name, &self.inner, &saved)?;
+        let why = format!("what somebody wrote meanwhile is kept as {}", show(&self.inner.join(&saved)));
+        Err(error.context(why))
+    }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
         // What stays of it goes with the next one.
-        let _ = self.disk.unlink(&self.inner, ASIDE);
+        if self.is_there().unwrap_or_default() {
+            let _ = self.disk.unlink(&self.inner, &self.name);
+        }
         let _ = self.disk.rmdir(&self.dir, RESERVED);
     }
 }

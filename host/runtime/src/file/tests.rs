@@ -152,3 +152,29 @@ fn a_leftover_aside_is_written_over() {
     replace(&file, b"two").unwrap();
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names(&scratch)), ("two", vec!["f".to_owned()]));
 }
+
+#[test]
+fn replacements_that_are_open_at_once_do_not_take_each_others_place() {
+    let scratch = Scratch::new();
+    for name in ["f", "g"] {
+        fs::write(scratch.path().join(name), "old").unwrap();
+    }
+    let content = |name: &str| fs::read_to_string(scratch.path().join(name)).unwrap();
+    let (f, g, again) =
+        (open(&scratch, "f").unwrap(), open(&scratch, "g").unwrap(), open(&scratch, "f").unwrap());
+    let [mut one, mut two, mut three] =
+        [f.replace().unwrap(), g.replace().unwrap(), again.replace().unwrap()];
+    one.write(b"first of f").unwrap();
+    two.write(b"of g").unwrap();
+    three.write(b"second of f").unwrap();
+    assert_eq!(f.put(one).unwrap_err().kind(), Kind::Changed);
+    assert_eq!(content("f"), "old");
+    g.put(two).unwrap();
+    again.put(three).unwrap();
+    assert_eq!((content("f").as_str(), content("g").as_str()), ("second of f", "of g"));
+    // Removing takes the place of one that is open, too.
+    let begun = again.replace().unwrap();
+    again.remove().unwrap();
+    assert_eq!(again.put(begun).unwrap_err().kind(), Kind::Changed);
+    assert_eq!(names(&scratch), ["g"]);
+}

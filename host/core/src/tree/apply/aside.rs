@@ -66,6 +66,9 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The directory `name` of `dir`, made when it is not there.
+///
+/// # Errors
+/// When it cannot be made or opened; `Denied` when others than this user may work in it.
 pub fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
     if dir.stat(name)?.is_none() {
         match disk.mkdir(dir, name, 0o700) {

@@ -35,7 +35,7 @@ mod rights;
 mod settle;
 mod writers;
 
-pub use aside::RESERVED;
+pub use aside::{RESERVED, make_dir};
 pub use call::{preflight, restore};
 pub use clear::clear;
 pub use outcome::{Outcome, Refusal, Saved};
