@@ -17,8 +17,9 @@ const PATIENCE: u64 = 300;
 /// How long an engine has to say that it is there.
 const GREETING: Duration = Duration::from_secs(15);
 /// How often an engine that is away is asked again, and how long it is waited for between.
-const TRIES: u32 = 120;
-const BETWEEN: Duration = Duration::from_millis(500);
+pub const TRIES: u32 = 120;
+/// See [`TRIES`].
+pub const BETWEEN: Duration = Duration::from_millis(500);
 /// The newest version of the interface that is asked for; an older engine has its own.
 const NEWEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 43 };
 
@@ -64,8 +65,6 @@ pub struct Daemon {
 struct Inner {
     endpoint: Endpoint,
     client: Docker,
-    /// Whether it is podman: its interface is docker's, but for what is said where it matters.
-    podman: bool,
     lent: Lent,
 }
 
@@ -103,18 +102,11 @@ impl Daemon {
             Endpoint::Tcp(host) => Docker::connect_with_http(host, PATIENCE, &NEWEST),
         };
         let client = client.map_err(|e| fault::explain(doing, &endpoint, &e))?;
-        let greet = async || {
-            let client = client.negotiate_version().await?;
-            let version = client.version().await?;
-            Ok((client, version))
-        };
-        let greeted = block(async || tokio::time::timeout(GREETING, greet()).await)?;
-        let (client, version) = greeted
+        let greeted = block(async || tokio::time::timeout(GREETING, client.negotiate_version()).await)?;
+        let client = greeted
             .unwrap_or(Err(bollard::errors::Error::RequestTimeoutError))
             .map_err(|e| fault::explain(doing, &endpoint, &e))?;
-        let mut components = version.components.iter().flatten();
-        let podman = components.any(|component| component.name.to_lowercase().contains("podman"));
-        Ok(Self { inner: Arc::new(Inner { endpoint, client, podman, lent: lent.clone() }) })
+        Ok(Self { inner: Arc::new(Inner { endpoint, client, lent: lent.clone() }) })
     }
 
     /// Where it listens.
@@ -135,9 +127,12 @@ impl Daemon {
         })
     }
 
-    /// Whether it is podman.
+    /// Whether it is podman, whose interface is docker's but for what is said where it
+    /// matters; one that does not say is none.
     pub fn is_podman(&self) -> bool {
-        self.inner.podman
+        let Ok(Ok(version)) = self.try_ask(async |client| client.version().await) else { return false };
+        let mut components = version.components.iter().flatten();
+        components.any(|component| component.name.to_lowercase().contains("podman"))
     }
 
     /// What was lent.

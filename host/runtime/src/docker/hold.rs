@@ -7,7 +7,7 @@
 //!
 //! Refuses to stop a container that goes when it is stopped.
 
-use super::daemon::Daemon;
+use super::daemon::{BETWEEN, Daemon, TRIES};
 use super::users::{self, User};
 use super::watch::Watcher;
 use super::{fault, marker};
@@ -16,15 +16,10 @@ use bollard::errors::Error as Fault;
 use bollard::query_parameters::{StartContainerOptions, StopContainerOptions};
 use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
-use std::time::Duration;
 
 /// What helps where podman holds nobody.
 const PODMAN: &str =
     "a rootless podman pauses containers only with version 2 of cgroups; `hold = \"stop\"` needs none";
-/// How often letting go is tried while the engine is away, and how long it is waited for
-/// between: it may be starting again.
-const TRIES: u32 = 120;
-const BETWEEN: Duration = Duration::from_millis(500);
 
 /// How containers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,26 +135,9 @@ impl Held {
         Ok(Some(held))
     }
 
-    /// How they are held.
-    pub fn how(&self) -> How {
-        self.record.how
-    }
-
-    /// Lets go.
-    ///
-    /// # Errors
-    /// When the engine refuses; the next command tries again.
-    pub fn release(mut self) -> Result<()> {
-        self.end()
-    }
-
     fn end(&mut self) -> Result<()> {
-        if self.marker.is_empty() {
-            return Ok(());
-        }
         let_go(&self.daemon, &self.record)?;
         marker::remove(&self.daemon, &self.marker)?;
-        self.marker.clear();
         if let Some(watcher) = self.watcher.take() {
             watcher.dismiss();
         }

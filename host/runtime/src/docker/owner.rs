@@ -16,17 +16,17 @@ struct Owner {
 
 /// This process.
 pub fn me() -> String {
-    of(std::process::id()).map(|owner| owner.text()).unwrap_or_default()
+    here().map(|owner| owner.text()).unwrap_or_default()
 }
 
 /// Whether the process that is called so is certainly gone. One of another machine, or
 /// whose number means another here, is not known to be.
 pub fn is_gone(text: &str) -> bool {
     let Some(owner) = Owner::parse(text) else { return false };
-    let Some(me) = of(std::process::id()) else { return false };
+    let Some(me) = here() else { return false };
     owner.machine == me.machine
         && (owner.boot != me.boot
-            || owner.space == me.space && of(owner.pid).is_none_or(|now| now.start != owner.start))
+            || owner.space == me.space && start_of(owner.pid).is_none_or(|start| start != owner.start))
 }
 
 impl Owner {
@@ -43,15 +43,23 @@ impl Owner {
     }
 }
 
-fn of(pid: u32) -> Option<Owner> {
-    let line = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+fn here() -> Option<Owner> {
     let id = line("/etc/machine-id").filter(|id| !id.is_empty());
     let machine = id.or_else(|| line("/proc/sys/kernel/hostname"))?;
     let space = fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
+    let pid = std::process::id();
+    Some(Owner { machine, boot: line("/proc/sys/kernel/random/boot_id")?, space, pid, start: start_of(pid)? })
+}
+
+/// When the process of that number started; none when there is none.
+fn start_of(pid: u32) -> Option<String> {
     let stat = line(&format!("/proc/{pid}/stat"))?;
     // After the name, which may hold anything, the start is the twentieth.
-    let start = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.to_owned();
-    Some(Owner { machine, boot: line("/proc/sys/kernel/random/boot_id")?, space, pid, start })
+    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.to_owned())
+}
+
+fn line(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `docker`: volumes, which `crate::docker` captures and restores.
 
 use super::bindings::snapback::plugin::docker;
-use super::{Object, Target, stale};
+use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::docker as driver;
 use crate::manifest::{Access, Kind};
@@ -83,10 +83,7 @@ impl docker::HostVolume for State {
         current: Resource<Object>,
     ) -> Result<()> {
         let (volume, access, call) = self.volume(&volume)?;
-        if access != Access::Write {
-            let message = format!("the setting `{}` allows reading only", volume.setting());
-            return Err(Error::new(ErrorKind::Denied, message));
-        }
+        to_write(access, volume.setting())?;
         let (stored, current) = (
             self.captured(&stored, ObjectKind::Volume, "volume")?,
             self.captured(&current, ObjectKind::Volume, "volume")?,

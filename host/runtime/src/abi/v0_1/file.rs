@@ -1,21 +1,17 @@
 //! `file`: single files, which `crate::file` reads and replaces.
 
 use super::bindings::snapback::plugin::file;
-use super::{Target, stale};
+use super::body::{Growing, ROOM, Sink, failed};
+use super::{Target, stale, to_write};
 use crate::component::State;
 use crate::file::{self as driver, Aside, Reading};
 use crate::manifest::{Access, Kind};
 use bytes::Bytes;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use std::io::Read;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{
-    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
-};
-
-/// Bytes that are read or written at once.
-const ROOM: usize = 256 * 1024;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, Pollable, StreamError, StreamResult};
 
 /// A file that was granted.
 pub struct File {
@@ -27,12 +23,14 @@ pub struct File {
 /// Another content for it.
 pub struct Replacement {
     of: Arc<driver::File>,
-    content: Shared,
-    taken: bool,
+    content: Growing<Aside>,
 }
 
-/// The content itself: of the replacement and of its body; gone when it is finished.
-type Shared = Arc<Mutex<Option<Aside>>>;
+impl Sink for Aside {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        Self::write(self, bytes)
+    }
+}
 
 impl file::Host for State {}
 
@@ -57,8 +55,8 @@ impl file::HostFile for State {
 
     fn replace(&mut self, file: Resource<File>) -> Result<Resource<Replacement>> {
         let of = self.writable(&file)?;
-        let content = Arc::new(Mutex::new(Some(of.replace()?)));
-        self.table.push(Replacement { of, content, taken: false }).map_err(stale)
+        let content = Growing::new(Some(of.replace()?));
+        self.table.push(Replacement { of, content }).map_err(stale)
     }
 
     async fn remove(&mut self, file: Resource<File>) -> Result<()> {
@@ -74,26 +72,21 @@ impl file::HostFile for State {
 
 impl file::HostReplacement for State {
     fn body(&mut self, replacement: Resource<Replacement>) -> Result<Resource<DynOutputStream>> {
-        let replacement = self.table.get_mut(&replacement).map_err(stale)?;
-        if std::mem::replace(&mut replacement.taken, true) {
-            return Err(Error::new(ErrorKind::Invalid, "the body of a replacement can be taken once"));
-        }
-        let stream: DynOutputStream = Box::new(Body(replacement.content.clone()));
-        self.table.push(stream).map_err(stale)
+        let stream = self.table.get_mut(&replacement).map_err(stale)?.content.body();
+        let taken = || Error::new(ErrorKind::Invalid, "the body of a replacement can be taken once");
+        self.table.push(stream.ok_or_else(taken)?).map_err(stale)
     }
 
     async fn finish(&mut self, replacement: Resource<Replacement>) -> Result<()> {
-        let Replacement { of, content, .. } = self.table.delete(replacement).map_err(stale)?;
-        let aside = content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Replacement { of, content } = self.table.delete(replacement).map_err(stale)?;
         let gone = || Error::new(ErrorKind::Invalid, "the replacement is finished already");
-        let aside = aside.ok_or_else(gone)?;
+        let aside = content.take().ok_or_else(gone)?;
         self.bulk(move || of.put(aside)).await
     }
 
     fn drop(&mut self, replacement: Resource<Replacement>) -> wasmtime::Result<()> {
         // A body that is still open must not go on without it.
-        let replacement = self.table.delete(replacement)?;
-        replacement.content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.table.delete(replacement)?.content.take();
         Ok(())
     }
 }
@@ -102,10 +95,7 @@ impl State {
     /// The file, if it may be written in this call.
     fn writable(&self, file: &Resource<File>) -> Result<Arc<driver::File>> {
         let File { inner, key, access } = self.table.get(file).map_err(stale)?;
-        if *access != Access::Write {
-            let why = format!("the setting `{key}` allows reading only");
-            return Err(Error::new(ErrorKind::Denied, why));
-        }
+        to_write(*access, key)?;
         Ok(inner.clone())
     }
 }
@@ -136,34 +126,4 @@ impl InputStream for Content {
 #[wasmtime_wasi::async_trait]
 impl Pollable for Content {
     async fn ready(&mut self) {}
-}
-
-/// Where the bytes of a replacement go.
-struct Body(Shared);
-
-impl OutputStream for Body {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let mut content = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        content.as_mut().ok_or(StreamError::Closed)?.write(&bytes).map_err(failed)
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(_) => Ok(ROOM),
-            None => Err(StreamError::Closed),
-        }
-    }
-}
-
-#[wasmtime_wasi::async_trait]
-impl Pollable for Body {
-    async fn ready(&mut self) {}
-}
-
-fn failed(error: Error) -> StreamError {
-    StreamError::LastOperationFailed(error.into())
 }

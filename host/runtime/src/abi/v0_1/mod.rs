@@ -1,5 +1,6 @@
 //! Version 0.1 of the contract.
 
+mod body;
 mod docker;
 mod error;
 mod file;
@@ -21,6 +22,7 @@ pub use tree::Directory;
 pub use types::Target;
 
 use crate::component::State;
+use crate::manifest::Access;
 use bindings::snapback::plugin::store::Part as Lent;
 use snapback_core::backend::Part;
 use snapback_core::error::{Error, Kind, Result};
@@ -197,6 +199,14 @@ pub async fn restore(
     let (parts, current) = (lend(store, parts)?, lend(store, current)?);
     let done = instance.snapback_plugin_backend().call_restore(&mut *store, target, &parts, &current).await?;
     Ok(done.map_err(Error::from))
+}
+
+/// Refuses to write to what `setting` names, where it allows reading only.
+fn to_write(access: Access, setting: &str) -> Result<()> {
+    if access == Access::Write {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Denied, format!("the setting `{setting}` allows reading only")))
 }
 
 impl State {

@@ -1,7 +1,7 @@
 //! `sqlite`: databases, which `crate::sqlite` captures and restores.
 
 use super::bindings::snapback::plugin::sqlite;
-use super::{Object, Target, stale};
+use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
 use crate::reach::place::{self, Place};
@@ -9,7 +9,7 @@ use crate::sqlite as driver;
 use snapback_core::backend::Call;
 use snapback_core::database::to_setting;
 use snapback_core::disk::Dir;
-use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use snapback_core::error::Result;
 use snapback_core::object::ObjectKind;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -70,10 +70,7 @@ impl sqlite::HostDatabase for State {
         current: Option<Resource<Object>>,
     ) -> Result<()> {
         let (database, access, call) = self.database(&database)?;
-        if access != Access::Write {
-            let message = format!("the setting `{}` allows reading only", database.setting());
-            return Err(Error::new(ErrorKind::Denied, message));
-        }
+        to_write(access, database.setting())?;
         let stored =
             stored.map(|object| self.captured(&object, ObjectKind::Database, "database")).transpose()?;
         let current =

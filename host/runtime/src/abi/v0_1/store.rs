@@ -4,6 +4,7 @@
 //! bytes are; what the host captured it can pass on but not read.
 
 use super::bindings::snapback::plugin::store;
+use super::body::{Growing, Sink, failed};
 use super::stale;
 use crate::component::State;
 use bytes::Bytes;
@@ -12,14 +13,8 @@ use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
 use snapback_core::store::Source;
 use snapback_core::store::opaque::{self, Opaque, Piece};
-use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime::component::Resource;
-use wasmtime_wasi::p2::{
-    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
-};
-
-/// Bytes that may be written at once.
-const ROOM: usize = 256 * 1024;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, Pollable, StreamError, StreamResult};
 
 /// Content at rest.
 #[derive(Clone, Copy)]
@@ -38,13 +33,13 @@ impl Object {
 }
 
 /// Content being written.
-pub struct Draft {
-    content: Shared,
-    taken: bool,
-}
+pub struct Draft(Growing<opaque::Draft>);
 
-/// The content itself: of the draft and of its body; gone when it is sealed.
-type Shared = Arc<Mutex<Option<opaque::Draft>>>;
+impl Sink for opaque::Draft {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        Self::write(self, bytes)
+    }
+}
 
 /// Where the objects of a call are read from: what it wrote itself is not sealed yet.
 fn read(call: &Call, key: &Key) -> Result<Vec<u8>> {
@@ -89,26 +84,22 @@ impl store::HostObject for State {
 impl store::HostDraft for State {
     fn new(&mut self) -> wasmtime::Result<Resource<Draft>> {
         let writer = self.call()?.writer.clone();
-        let content = Arc::new(Mutex::new(writer.map(opaque::Draft::new)));
-        Ok(self.table.push(Draft { content, taken: false })?)
+        Ok(self.table.push(Draft(Growing::new(writer.map(opaque::Draft::new))))?)
     }
 
     fn body(&mut self, draft: Resource<Draft>) -> Result<Resource<DynOutputStream>> {
         let draft = self.table.get_mut(&draft).map_err(stale)?;
-        if draft.content.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+        if !draft.0.is_open() {
             return Err(nothing_stored());
         }
-        if std::mem::replace(&mut draft.taken, true) {
-            return Err(Error::new(Kind::Invalid, "the body of a draft can be taken once"));
-        }
-        let stream: DynOutputStream = Box::new(Body { content: draft.content.clone() });
-        self.table.push(stream).map_err(stale)
+        let stream = draft.0.body();
+        let taken = || Error::new(Kind::Invalid, "the body of a draft can be taken once");
+        self.table.push(stream.ok_or_else(taken)?).map_err(stale)
     }
 
     fn finish(&mut self, draft: Resource<Draft>) -> Result<Resource<Object>> {
         let draft = self.table.delete(draft).map_err(stale)?;
-        let content = draft.content.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let key = content.ok_or_else(nothing_stored)?.finish()?;
+        let key = draft.0.take().ok_or_else(nothing_stored)?.finish()?;
         self.table.push(Object(key)).map_err(stale)
     }
 
@@ -149,36 +140,4 @@ impl InputStream for Content {
 #[wasmtime_wasi::async_trait]
 impl Pollable for Content {
     async fn ready(&mut self) {}
-}
-
-/// Where the bytes of a draft go.
-struct Body {
-    content: Shared,
-}
-
-impl OutputStream for Body {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        let mut content = self.content.lock().unwrap_or_else(PoisonError::into_inner);
-        content.as_mut().ok_or(StreamError::Closed)?.write(&bytes).map_err(failed)
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        match *self.content.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(_) => Ok(ROOM),
-            None => Err(StreamError::Closed),
-        }
-    }
-}
-
-#[wasmtime_wasi::async_trait]
-impl Pollable for Body {
-    async fn ready(&mut self) {}
-}
-
-fn failed(error: Error) -> StreamError {
-    StreamError::LastOperationFailed(error.into())
 }

@@ -1,12 +1,12 @@
 //! `tree`: directories, which core captures and restores.
 
 use super::bindings::snapback::plugin::tree;
-use super::{Object, Target, stale};
+use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
 use crate::reach::place;
 use snapback_core::backend::Call;
-use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use snapback_core::error::Result;
 use snapback_core::object::ObjectKind;
 use snapback_core::tree as core;
 use std::sync::Arc;
@@ -59,10 +59,7 @@ impl tree::HostDirectory for State {
         current: Resource<Object>,
     ) -> Result<()> {
         let (directory, access, call) = self.directory(&directory)?;
-        if access != Access::Write {
-            let message = format!("the setting `{}` allows reading only", directory.setting());
-            return Err(Error::new(ErrorKind::Denied, message));
-        }
+        to_write(access, directory.setting())?;
         let (stored, current) = (
             self.captured(&stored, ObjectKind::Root, "directory")?,
             self.captured(&current, ObjectKind::Root, "directory")?,
