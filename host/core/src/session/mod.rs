@@ -25,7 +25,7 @@ mod preflight;
 mod recover;
 mod release;
 mod retain;
-mod scope;
+pub mod scope;
 mod standing;
 mod survey;
 mod take;

@@ -8,7 +8,7 @@ use super::capture::{directories, holds_its_own, holds_with_git};
 use super::diff::{By, Difference, Finer, in_target};
 use super::execute::distinct;
 use super::preflight::Preflight;
-use super::scope::{Narrow, inside, is_meant};
+use super::scope::{Meant, Narrow, inside};
 use super::{NotRestored, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -206,8 +206,9 @@ impl Session {
         for (now, stored) in current.iter().zip(&stored) {
             self.preflight(stored, now, &trees, &writer, &mut preflight)?;
             let known = if all && trees.is_empty() { &preflight.plans } else { &none };
+            let meant = Meant::of(root, now, paths, whole);
             in_target(&*writer, now, stored, known, finer, &mut |mut difference, change| {
-                if is_meant(root, &difference, now, paths, whole) {
+                if meant.has(&difference) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
                     let present = change.and_then(|change| change.before.as_ref());

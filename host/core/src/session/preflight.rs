@@ -14,6 +14,7 @@ use crate::text::Bytes;
 use crate::tree::apply::{Refusal, preflight};
 use crate::tree::root::Root;
 use crate::tree::{Directory, Plans};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ pub(super) struct Preflight {
     pub plans: Plans,
     /// Paths of the project that a target was asked for and did not know, and those of
     /// which another one knew something.
-    unknown: Vec<Bytes>,
-    known: Vec<Bytes>,
+    unknown: HashSet<Bytes>,
+    known: HashSet<Bytes>,
 }
 
 impl Preflight {
@@ -111,7 +112,7 @@ impl Project {
                 let of = [&base[..], &path.0].into_iter().filter(|part| !part.is_empty());
                 let of = Bytes(of.collect::<Vec<_>>().join(&b'/'));
                 let list = if plan.unknown.contains(&path.0) { &mut found.unknown } else { &mut found.known };
-                list.push(of);
+                list.insert(of);
             }
             found.plans.keep(&part.content, &now.content, plan);
         }

@@ -8,11 +8,12 @@ use super::again::Going;
 use super::diff::{Difference, Finer, differences};
 use super::execute::Ready;
 use super::plan::Ask;
-use super::scope::is_meant;
+use super::scope::Meant;
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::{Journal, Verb};
 use crate::history::timeline::Record;
+use std::collections::HashMap;
 
 /// A step that was begun and not finished.
 pub type Pending = Journal;
@@ -71,14 +72,16 @@ impl Project {
         let to = self.load(&step.to)?;
         let present = self.present(&to, false)?;
         let mut rest = Vec::new();
-        let of = |difference: &Difference| {
-            let all = to.targets.iter().chain(&present.targets);
-            all.into_iter().find(|captured| captured.target.name == *difference.target)
+        // As the snapshot has a target, where it has it.
+        let all = present.targets.iter().chain(&to.targets);
+        let meant = |of: &crate::history::snapshot::Captured| {
+            (of.target.name.clone(), Meant::of(&self.env.root, of, &step.only, &[]))
         };
+        let meant: HashMap<String, Meant> = all.map(meant).collect();
         let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
         differences(&*present.source, &present.targets, &to.targets, finer, &mut |difference, _| {
             if step.targets.iter().any(|name| **name == *difference.target)
-                && of(&difference).is_none_or(|of| is_meant(&self.env.root, &difference, of, &step.only, &[]))
+                && meant.get(&*difference.target).is_none_or(|meant| meant.has(&difference))
             {
                 rest.push(difference);
             }

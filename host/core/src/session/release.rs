@@ -52,12 +52,13 @@ impl Session {
     /// Writes down what the snapshots `ids`, which are about to go, hold outside the store.
     pub(super) fn note_releases(&self, ids: &[Id]) -> Result<()> {
         let mut all = self.releases()?;
+        let before = all.len();
         for record in ids.iter().filter_map(|id| self.load(id).ok()) {
             for Captured { target, parts, .. } in record.targets.into_iter().filter(|c| c.releases) {
                 all.push(Release { snapshot: record.id.clone(), target, parts, reason: None });
             }
         }
-        self.write_releases(&all)
+        if all.len() > before { self.write_releases(&all) } else { Ok(()) }
     }
 
     /// Lets go of what was written down for snapshots that are `meant`, as far as possible.
@@ -168,12 +169,12 @@ impl Unkept {
 impl Drop for Unkept {
     fn drop(&mut self) {
         let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let Some(first) = all.first() else { return };
         // The same parts may have been captured again.
-        let mut gone = HashSet::new();
+        let mut gone = first.call.store().and_then(|store| kept(store));
         for Capture { backend, call, parts } in all {
-            let done = call.store().and_then(|store| kept(store)).and_then(|kept| {
-                gone.extend(kept);
-                let parts = without(&parts, &gone);
+            let done = gone.as_mut().map_err(|error| error.clone()).and_then(|gone| {
+                let parts = without(&parts, gone);
                 gone.extend(parts.iter().map(|part| part.content));
                 if parts.is_empty() { Ok(()) } else { backend.discard(&call, &parts) }
             });

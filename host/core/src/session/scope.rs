@@ -8,6 +8,7 @@ use crate::history::snapshot::Captured;
 use crate::object::ObjectKind;
 use crate::project::config::TREE;
 use crate::text::Bytes;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// What a restore is narrowed to. Nothing at all: to nothing, all is meant.
@@ -46,44 +47,84 @@ pub(super) fn inside(root: &Path, captured: &Captured, paths: &[Bytes]) -> Optio
     (!inside.is_empty()).then_some(inside)
 }
 
-/// Where the directory or the volume of a target lies in the project; none when it lies
-/// elsewhere, or when the target has none.
-pub(super) fn base(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
+/// Where the directory or the volume of a target lies in the project at `root`; none when it
+/// lies elsewhere, or when the target has none.
+pub fn base(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
     let target = &captured.target;
     if is_volume(captured) {
-        return Some(format!("{}:", target.name).into_bytes());
+        return Some(volume_base(&target.name));
     }
     if target.backend != TREE {
         return None;
     }
-    let path = target.settings.get("path").map_or(".", String::as_str);
-    names(root, path).map(|names| names.join(&b'/'))
+    directory_base(root, target.settings.get("path").map_or(".", String::as_str))
+}
+
+/// Where the directory that a setting names by `value` lies in the project at `root`; empty
+/// for that itself, none when it lies elsewhere.
+pub fn directory_base(root: &Path, value: &str) -> Option<Vec<u8>> {
+    names(root, value).map(|names| names.join(&b'/'))
+}
+
+/// Where what the target called `name` has of a volume lies: a colon behind the name makes
+/// it no path of the project.
+pub fn volume_base(name: &str) -> Vec<u8> {
+    format!("{name}:").into_bytes()
 }
 
 /// Whether `captured` is of a volume.
-pub(super) fn is_volume(captured: &Captured) -> bool {
+pub fn is_volume(captured: &Captured) -> bool {
     captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
 }
 
-/// Whether `difference` in the target of `of` is at one of `paths`, or in one; a target
-/// without paths is meant by its name, so by `whole` alone.
-pub(super) fn is_meant(
-    root: &Path,
-    difference: &Difference,
-    of: &Captured,
-    paths: &[Bytes],
-    whole: &[String],
-) -> bool {
-    if whole.contains(&of.target.name) || paths.is_empty() && whole.is_empty() {
-        return true;
-    }
-    match difference.what {
-        What::Database => !paths.is_empty() && is_within(&difference.path, paths),
-        What::Part => false,
-        What::Entry | What::Dir => {
-            !paths.is_empty()
-                && inside(root, of, paths).is_some_and(|paths| is_within(&difference.path, &paths))
+/// What is meant in one target: made once, and asked for each difference.
+pub(super) struct Meant {
+    /// All of it.
+    whole: bool,
+    /// By paths of the project, which is how databases are told.
+    project: Option<Within>,
+    /// By paths in the target.
+    target: Option<Within>,
+}
+
+impl Meant {
+    /// What of the target of `captured` is at one of `paths`, or in one; a target without
+    /// paths is meant by its name, so by `whole` alone.
+    pub fn of(root: &Path, captured: &Captured, paths: &[Bytes], whole: &[String]) -> Self {
+        let whole = whole.contains(&captured.target.name) || paths.is_empty() && whole.is_empty();
+        let some = |paths: &[Bytes]| Within::of(paths);
+        let is_any = !paths.is_empty();
+        Self {
+            whole,
+            project: is_any.then(|| some(paths)),
+            target: is_any.then(|| inside(root, captured, paths)).flatten().map(|paths| some(&paths)),
         }
+    }
+
+    /// Whether `difference` is.
+    pub fn has(&self, difference: &Difference) -> bool {
+        let by = match difference.what {
+            What::Database => &self.project,
+            What::Part => &None,
+            What::Entry | What::Dir => &self.target,
+        };
+        self.whole || by.as_ref().is_some_and(|within| within.has(&difference.path))
+    }
+}
+
+/// Paths with all that lies in them; none is everything.
+struct Within(Option<HashSet<Vec<u8>>>);
+
+impl Within {
+    fn of(paths: &[Bytes]) -> Self {
+        let everything = paths.is_empty() || paths.iter().any(|path| path.0.is_empty());
+        Self((!everything).then(|| paths.iter().map(|path| path.0.clone()).collect()))
+    }
+
+    fn has(&self, path: &[u8]) -> bool {
+        let Some(paths) = &self.0 else { return true };
+        let mut above = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| &path[..at]);
+        paths.contains(path) || above.any(|above| paths.contains(above))
     }
 }
 

@@ -27,6 +27,8 @@ const LENGTH: u16 = 0xfff;
 pub struct Tracked {
     /// All of them, each with a zero behind it.
     paths: Vec<u8>,
+    /// Where each begins, in the order of their bytes.
+    starts: Vec<u32>,
 }
 
 impl Tracked {
@@ -40,7 +42,7 @@ impl Tracked {
         {
             tracked.add(&index);
         }
-        tracked
+        tracked.sorted()
     }
 
     /// Those in one file.
@@ -49,19 +51,27 @@ impl Tracked {
         let mut tracked = Self::default();
         tracked.add(index);
         assert!(tracked.paths.len() as u64 <= LARGEST + LONGEST as u64 + 1);
-        tracked
+        tracked.sorted()
+    }
+
+    /// Knows where the paths begin: those of a second file, or of a damaged one, are in no
+    /// order.
+    fn sorted(mut self) -> Self {
+        let mut at = 0;
+        for path in self.paths.split_inclusive(|&b| b == 0) {
+            self.starts.push(at);
+            at += path.len() as u32;
+        }
+        let paths = &self.paths;
+        self.starts.sort_unstable_by_key(|&start| one(paths, start));
+        self
     }
 
     /// Whether something in the directory `path` is tracked.
     pub fn is_any_in(&self, path: &[u8]) -> bool {
-        let mut rest = &self.paths[..];
-        while let Some(end) = rest.iter().position(|&b| b == 0) {
-            if rest[..end].strip_prefix(path).is_some_and(|below| below.first() == Some(&b'/')) {
-                return true;
-            }
-            rest = &rest[end + 1..];
-        }
-        false
+        let below = [path, b"/"].concat();
+        let first = self.starts.partition_point(|&start| one(&self.paths, start) < &below[..]);
+        self.starts.get(first).is_some_and(|&start| one(&self.paths, start).starts_with(&below))
     }
 
     /// Takes the paths in `index`; returns the name of the one that it shares entries with.
@@ -117,6 +127,12 @@ impl Tracked {
         }
         Some(None)
     }
+}
+
+/// The path that begins at `start` among `paths`, each with a zero behind it.
+fn one(paths: &[u8], start: u32) -> &[u8] {
+    let rest = &paths[start as usize..];
+    &rest[..rest.iter().position(|&b| b == 0).unwrap_or(rest.len())]
 }
 
 /// A number of version 4, and how many bytes it takes.
