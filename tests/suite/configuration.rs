@@ -128,6 +128,23 @@ fn several_trees_are_one_step() {
 }
 
 #[test]
+fn a_target_that_is_named_by_its_full_path_has_the_paths_of_the_project() {
+    let s = sandbox();
+    let data = s.project().join("data");
+    let settings =
+        format!("[[target]]\nname = \"data\"\nbackend = \"tree\"\npath = {:?}\n", data.to_str().unwrap());
+    s.write("snapback.toml", format!("[snapshot]\nenabled = false\n{settings}"));
+    s.write("data/f", "0");
+    s.write("data/g", "0");
+    s.run("echo A > data/f");
+    assert_eq!(s.ok(["cat", "@0", "data/f"]).out(), "0");
+    s.ok(["undo", "-n", "--path", "data/g"]);
+    s.ok(["undo", "--path", "data/f"]);
+    assert_eq!(s.read("data/f"), "0");
+    s.snapback(["cat", "@0", "data/h"]).fails(1, &["data/h is not in snapshot"]);
+}
+
+#[test]
 fn the_readme_shows_a_file_that_is_taken() {
     let readme = include_str!("../../README.md");
     let text =

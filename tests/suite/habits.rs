@@ -78,7 +78,9 @@ fn the_script_makes_bash_complete() {
 #[test]
 fn the_manual_is_made_of_the_same_words_as_the_help() {
     let s = sandbox();
-    s.sh("mkdir ../man");
+    s.sh("mkdir ../man pages");
+    s.ok(["man", "pages"]);
+    assert!(s.has("pages/snapback.1"));
     s.ok(["man", "../man"]);
     let pages = s.sh("ls ../man");
     for page in ["snapback.1", "snapback-run.1", "snapback-undo.1", "snapback-diff.1"] {

@@ -150,7 +150,7 @@ fn inside(asked: &Asked, current: &OsStr) -> Result<Vec<CompletionCandidate>> {
     let (dir, name) = typed.split_at(typed.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1));
     let at = Path::new(OsStr::from_bytes(if dir.is_empty() { b"." } else { dir }));
     let at = places::inside(project.root(), &asked.context.here, at)?;
-    let mut entries = listed(&**store, &snapshot, &at.0)?;
+    let mut entries = listed(project.root(), &**store, &snapshot, &at.0)?;
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     entries.dedup_by(|a, b| a.name == b.name);
     let offered = entries.into_iter().filter(|entry| entry.name.starts_with(name)).map(|entry| {
@@ -161,11 +161,11 @@ fn inside(asked: &Asked, current: &OsStr) -> Result<Vec<CompletionCandidate>> {
 }
 
 /// The entries of a directory of `snapshot`, and the databases of it that lie there.
-fn listed(source: &dyn Source, snapshot: &Snapshot, dir: &[u8]) -> Result<Vec<Entry>> {
+fn listed(project: &Path, source: &dyn Source, snapshot: &Snapshot, dir: &[u8]) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for captured in &snapshot.targets {
-        for root in contents::roots(source, captured)? {
-            let Some(inside) = contents::within(dir, &contents::base(&root.value)) else { continue };
+        for (base, root) in contents::placed(project, source, captured)? {
+            let Some(inside) = contents::within(dir, &base) else { continue };
             if let Some(Entry { node: Node::Dir(key), .. }) = contents::find(source, &root, inside)? {
                 entries.extend(decode_tree(&source.read(&key)?)?);
             }

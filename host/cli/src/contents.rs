@@ -6,43 +6,40 @@ use snapback_core::error::Result;
 use snapback_core::history::Snapshot;
 use snapback_core::history::snapshot::Captured;
 use snapback_core::object::ObjectKind;
-use snapback_core::project::config::TREE;
-use snapback_core::session::{Difference, What};
+use snapback_core::session::{Difference, What, scope};
 use snapback_core::store::Source;
 use snapback_core::text::Bytes;
 use snapback_core::tree::node::{Entry, Node, decode_tree};
 use snapback_core::tree::root::{Root, Why};
 use snapback_core::tree::view::read_root;
 use snapback_core::volume::directory_of;
-use std::path::{Component, Path};
+use std::path::Path;
 
 /// The directories that `captured` holds, those of volumes among them.
 ///
 /// # Errors
 /// When one cannot be read.
 pub fn roots(source: &dyn Source, captured: &Captured) -> Result<Vec<Root>> {
-    Ok(placed(source, captured)?.into_iter().map(|(_, root)| root).collect())
-}
-
-/// The same, each with where it lies in the project: a volume lies at `NAME:`, where NAME
-/// is the target's.
-fn placed(source: &dyn Source, captured: &Captured) -> Result<Vec<(Vec<u8>, Root)>> {
-    let mut placed = Vec::new();
+    let mut roots = Vec::new();
     for part in &captured.parts {
-        let Some(key) = directory_of(source, &part.content)? else { continue };
-        let root = read_root(source, &key)?;
-        let base = match part.content.kind() {
-            ObjectKind::Volume => volume_base(&captured.target.name),
-            _ => base(&root.value),
-        };
-        placed.push((base, root));
+        if let Some(key) = directory_of(source, &part.content)? {
+            roots.push(read_root(source, &key)?);
+        }
     }
-    Ok(placed)
+    Ok(roots)
 }
 
-/// Whether `captured` is of a volume.
-pub fn has_volume(captured: &Captured) -> bool {
-    captured.parts.iter().any(|part| part.content.kind() == ObjectKind::Volume)
+/// Those that lie in the project at `project`, each with where it does: a volume lies at
+/// `NAME:`, where NAME is the target's.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn placed(project: &Path, source: &dyn Source, captured: &Captured) -> Result<Vec<(Vec<u8>, Root)>> {
+    let base = |root: &Root| match scope::is_volume(captured) {
+        true => Some(scope::volume_base(&captured.target.name)),
+        false => scope::directory_base(project, &root.value),
+    };
+    Ok(roots(source, captured)?.into_iter().filter_map(|root| Some((base(&root)?, root))).collect())
 }
 
 /// The target and the path inside it that `path` names in a volume of `snapshot`: it
@@ -51,19 +48,14 @@ pub fn in_volume<'p>(snapshot: &Snapshot, path: &'p [u8]) -> Option<(&'p str, &'
     let colon = path.iter().position(|&b| b == b':')?;
     let name = std::str::from_utf8(&path[..colon]).ok()?;
     let rest = path[colon + 1..].strip_prefix(b"/").unwrap_or(&path[colon + 1..]);
-    snapshot.target(name).filter(|captured| has_volume(captured)).map(|_| (name, rest))
+    snapshot.target(name).filter(|captured| scope::is_volume(captured)).map(|_| (name, rest))
 }
 
 /// The path of what lies at `inside` in the volume of `target`: `NAME:/a/b`.
 pub fn path_in_volume(target: &str, inside: &[u8]) -> Bytes {
     let names = inside.split(|&b| b == b'/').filter(|name| !name.is_empty() && *name != b".");
-    let base = volume_base(target);
+    let base = scope::volume_base(target);
     Bytes(std::iter::once(&base[..]).chain(names).collect::<Vec<_>>().join(&b'/'))
-}
-
-/// Where what the target called `name` has of a volume lies in the project.
-pub fn volume_base(name: &str) -> Vec<u8> {
-    format!("{name}:").into_bytes()
 }
 
 /// What a snapshot has at a path.
@@ -80,13 +72,13 @@ pub enum Found {
 ///
 /// # Errors
 /// When a directory on the way cannot be read.
-pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Found> {
+pub fn look(project: &Path, source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Found> {
     let mut found = Found::Missing;
     for captured in &snapshot.targets {
         if let Some(entry) = in_database(source, captured, path)? {
             return Ok(Found::There(entry));
         }
-        for (base, root) in placed(source, captured)? {
+        for (base, root) in placed(project, source, captured)? {
             let Some(path) = within(path, &base) else { continue };
             if let Some(entry) = find(source, &root, path)? {
                 return Ok(Found::There(entry));
@@ -105,10 +97,15 @@ pub fn look(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Fou
 ///
 /// # Errors
 /// When a directory on the way cannot be read.
-pub fn recorded(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Option<Entry>> {
+pub fn recorded(
+    project: &Path,
+    source: &dyn Source,
+    snapshot: &Snapshot,
+    path: &[u8],
+) -> Result<Option<Entry>> {
     for captured in &snapshot.targets {
-        for root in roots(source, captured)? {
-            let inside = within(path, &base(&root.value)).and_then(|path| within(path, b".git"));
+        for (base, root) in placed(project, source, captured)? {
+            let inside = within(path, &base).and_then(|path| within(path, b".git"));
             if let (Some(git), Some(path)) = (root.git, inside)
                 && let Some(entry) = find_in(source, Node::Dir(git.tree), path)?
             {
@@ -130,20 +127,6 @@ fn in_database(source: &dyn Source, captured: &Captured, path: &[u8]) -> Result<
         }
     }
     Ok(None)
-}
-
-/// Where the directory or the volume of a target lies in the project at `root`; none when
-/// it lies elsewhere, or when the target has none.
-pub fn base_of(root: &Path, captured: &Captured) -> Option<Vec<u8>> {
-    let target = &captured.target;
-    if has_volume(captured) {
-        return Some(volume_base(&target.name));
-    }
-    let path = target.settings.get("path").map_or(".", String::as_str);
-    let relative = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path));
-    let is_inside =
-        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    (target.backend == TREE && is_inside).then(|| base(&relative.to_string_lossy()))
 }
 
 /// Where a change is in the project, when the directory of its target lies at `base` there.
@@ -184,12 +167,6 @@ pub fn within<'p>(path: &'p [u8], of: &[u8]) -> Option<&'p [u8]> {
     }
 }
 
-/// Where the directory that a setting names lies in the project; empty for its root.
-pub fn base(setting: &str) -> Vec<u8> {
-    let names = setting.split('/').filter(|name| !name.is_empty() && *name != ".");
-    names.collect::<Vec<_>>().join("/").into_bytes()
-}
-
 /// The entry at `path` in a captured directory; its top for the empty path. A link on
 /// the way is not followed: there is nothing behind it here.
 ///
@@ -225,8 +202,11 @@ mod tests {
 
     #[test]
     fn paths_are_seen_from_where_a_target_lies() {
-        assert_eq!(base("./code//"), b"code");
-        assert_eq!(base("."), b"");
+        let base = |value| scope::directory_base(Path::new("/p"), value);
+        assert_eq!(base("./code//").as_deref(), Some(&b"code"[..]));
+        assert_eq!(base(".").as_deref(), Some(&b""[..]));
+        assert_eq!(base("/p/code").as_deref(), Some(&b"code"[..]));
+        assert_eq!((base("/code"), base("../code")), (None, None));
         assert_eq!(within(b"code/f", b"code"), Some(&b"f"[..]));
         assert_eq!(within(b"code", b"code"), Some(&b""[..]));
         assert_eq!(within(b"coder", b"code"), None);

@@ -193,6 +193,9 @@ impl Context {
     /// # Errors
     /// `Invalid` for one that lies outside.
     pub fn inside(&self, project: &Project, paths: &[PathBuf]) -> Result<Vec<Bytes>> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
         let newest = project.ids().ok().and_then(|ids| project.load(ids.first()?).ok());
         let inside = |path: &PathBuf| {
             let named = Bytes::from(&**path);

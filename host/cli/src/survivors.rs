@@ -61,11 +61,8 @@ fn command_line(pid: u32) -> String {
 
 /// One line about `survivors`; none when there are none.
 pub fn line(survivors: &[Survivor]) -> Option<String> {
-    let mut named: Vec<String> =
-        survivors.iter().take(NAMED).map(|s| format!("`{}` ({})", s.command, s.pid)).collect();
-    if survivors.len() > NAMED {
-        named.push(format!("{} more", survivors.len() - NAMED));
-    }
+    let one = |s: &Survivor| format!("`{}` ({})", s.command, s.pid);
+    let named: Vec<String> = words::first(survivors.iter().map(one), NAMED).collect();
     let verb = if survivors.len() == 1 { "goes" } else { "go" };
     let what = match survivors.len() {
         1 => "process of the run".to_owned(),

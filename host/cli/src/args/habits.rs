@@ -47,5 +47,5 @@ Examples:
 pub struct ManArgs {
     /// Write all pages into this directory
     #[arg(value_name = "DIR")]
-    pub directory: Option<PathBuf>,
+    pub pages: Option<PathBuf>,
 }

@@ -124,6 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn no_command_has_an_argument_by_the_name_of_one_that_all_have() {
+        let whole = Cli::command();
+        let everywhere: Vec<_> = whole.get_arguments().map(|argument| argument.get_id()).collect();
+        let mut todo: Vec<_> = whole.get_subcommands().collect();
+        while let Some(command) = todo.pop() {
+            let own = command.get_arguments().find(|argument| everywhere.contains(&argument.get_id()));
+            assert!(own.is_none(), "{}: {own:?}", command.get_name());
+            todo.extend(command.get_subcommands());
+        }
+    }
+
+    #[test]
     fn the_command_of_a_run_is_taken_word_by_word() {
         for (words, command) in [
             (&["run", "--", "ls", "-la"][..], &["ls", "-la"][..]),

@@ -10,6 +10,7 @@ use snapback_core::history::Snapshot;
 use snapback_core::store::content::{self, Piece};
 use snapback_core::store::{BLOCK, Source};
 use snapback_core::tree::node::{Entry, Node};
+use std::path::Path;
 
 /// Does it.
 ///
@@ -20,17 +21,17 @@ pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
     let store = project.need_store()?.clone();
     let snapshot = project.find(&args.id)?;
     let path = context.inside(&project, std::slice::from_ref(&args.path))?.remove(0).0;
-    let entry = find(&*store, &snapshot, &path)?;
+    let entry = find(project.root(), &*store, &snapshot, &path)?;
     write(&*store, &entry, &path, &mut context.out)?;
     context.out.flush()?;
     Ok(Code::DONE)
 }
 
-fn find(source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Entry> {
+fn find(project: &Path, source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Entry> {
     let shown = shown(path);
-    let found = contents::look(source, snapshot, path)?;
+    let found = contents::look(project, source, snapshot, path)?;
     if !matches!(found, Found::There(_))
-        && let Some(entry) = contents::recorded(source, snapshot, path)?
+        && let Some(entry) = contents::recorded(project, source, snapshot, path)?
     {
         return Ok(entry);
     }

@@ -23,7 +23,7 @@ pub fn run(context: &mut Context, args: &CompletionsArgs) -> Result<Code> {
 /// # Errors
 /// When they cannot be written.
 pub fn man(context: &mut Context, args: &ManArgs) -> Result<Code> {
-    let Some(dir) = &args.directory else {
+    let Some(dir) = &args.pages else {
         let mut page = Vec::new();
         let made = clap_mangen::Man::new(Cli::command()).render(&mut page);
         made.map_err(|error| Error::io(error, "could not make", "the manual"))?;

@@ -16,7 +16,7 @@ use snapback_core::backend::Cancel;
 use snapback_core::error::{Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
-use snapback_core::session::{Difference, Finer, Present, What, differences};
+use snapback_core::session::{Difference, Finer, Present, What, differences, scope};
 use snapback_core::store::{Source, Store};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
@@ -50,7 +50,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         (None, Some(present)) => (&*present.source, &present.targets),
         (None, None) => unreachable!("one of the two is there"),
     };
-    let base_of = |c| contents::base_of(project.root(), c);
+    let base_of = |c| scope::base(project.root(), c);
     let bases: Vec<_> = from.targets.iter().map(|c| (&*c.target.name, base_of(c))).collect();
     context.page();
     let apart = to.is_none().then(|| project.apart(&from));

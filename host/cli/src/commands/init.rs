@@ -17,16 +17,21 @@ use std::io::{ErrorKind, Write};
 pub fn run(context: &mut Context) -> Result<Code> {
     let project = context.open()?;
     let path = project.root().join(FILE);
+    let there = || {
+        Error::new(Kind::Invalid, format!("{} is there already", show(&path)))
+            .hint("`snapback status` shows what it comes to; move it away to have a new one")
+    };
+    // Before all of the project is looked at.
+    if path.symlink_metadata().is_ok() {
+        return Err(there());
+    }
     let surveys = project.survey()?;
     let backends = context.backends(project.root());
     let found = Found { surveys: &surveys, backends: backends.names() };
     let text = starter::text(&found);
     let mut file =
         File::options().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                Error::new(Kind::Invalid, format!("{} is there already", show(&path)))
-                    .hint("`snapback status` shows what it comes to; move it away to have a new one")
-            }
+            ErrorKind::AlreadyExists => there(),
             _ => Error::io(error, "could not write", &path),
         })?;
     file.write_all(text.as_bytes()).map_err(|error| Error::io(error, "could not write", &path))?;

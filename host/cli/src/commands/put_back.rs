@@ -19,7 +19,7 @@ use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
 use snapback_core::history::{Id, Snapshot};
 use snapback_core::session::{
-    Action, Ask, Difference, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
+    Action, Ask, Difference, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session, scope,
 };
 use snapback_core::text::Bytes;
 use std::path::PathBuf;
@@ -163,7 +163,7 @@ fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
     let store = session.need_store()?;
     let place = |change: &Difference| {
         let captured = plan.to.target(&change.target);
-        let base = captured.and_then(|captured| contents::base_of(session.root(), captured));
+        let base = captured.and_then(|captured| scope::base(session.root(), captured));
         contents::place(change, base.as_deref())
     };
     for path in paths {
@@ -171,7 +171,7 @@ fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
         if path.0.is_empty() || plan.changes.iter().any(covers) {
             continue;
         }
-        let found = contents::look(&**store, &plan.to, &path.0)?;
+        let found = contents::look(session.root(), &**store, &plan.to, &path.0)?;
         let why = match found {
             Found::There(_) => continue,
             Found::LeftOut(why) => format!("{path} is not in snapshot {}: {why}", plan.to.id),

@@ -4,7 +4,6 @@
 use super::put_back::{Part, Wish, before_last_step, put_back};
 use crate::args::ReviewArgs;
 use crate::consent;
-use crate::contents;
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, Restored};
@@ -16,7 +15,7 @@ use crate::terminal::Terminal;
 use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Snapshot;
-use snapback_core::session::{Ask, Difference, Finer, Present, Project, What, differences};
+use snapback_core::session::{Ask, Difference, Finer, Present, Project, What, differences, scope};
 use snapback_core::store::Store;
 use snapback_core::tree::compare::Change;
 use snapback_runtime::sqlite;
@@ -113,7 +112,7 @@ fn changes(project: &Project, from: &Snapshot, present: &Present) -> Result<(Cho
     let finer: Finer<'_> = &|before, after| project.explain(Some(&present.source), before, after);
     differences(&*present.source, &from.targets, &present.targets, finer, &mut |difference, change| {
         let captured = from.target(&difference.target);
-        let base = captured.and_then(|captured| contents::base_of(project.root(), captured));
+        let base = captured.and_then(|captured| scope::base(project.root(), captured));
         choice.items.push(Item::new(&difference, base.as_deref()));
         changes.push((difference, change.cloned()));
         Ok(())

@@ -164,7 +164,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     }
     let root = project.root().to_owned();
     let undoes = args.undo_on_failure && code != Code::DONE;
-    let known = lacks(&project, &snapshot);
+    let lacking = |project: &Project| last.report.map(|_| lacks(project, &snapshot)).unwrap_or_default();
+    let known = lacking(&project);
     let locked = match undoes {
         true => project.make_root().and_then(|()| project.lock()),
         // A command that removes the project means it: the folder is not made again.
@@ -182,7 +183,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
         }
     };
     // The command may have removed the store that this was read from.
-    let lacks = lacks(&session, &snapshot);
+    let lacks = lacking(&session);
     let ended = session.end_run(id, i32::from(code.0));
     drop(mark);
     match &ended {

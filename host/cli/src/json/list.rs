@@ -57,6 +57,7 @@ pub struct Excluded<'a> {
 }
 
 /// What a snapshot lacks, with names that can be lent to JSON.
+#[derive(Default)]
 pub struct Lacks {
     items: Vec<(String, Bytes, String, Option<u64>)>,
 }

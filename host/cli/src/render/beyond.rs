@@ -1,7 +1,7 @@
 //! What no restore brings back, in words: a repository that stands elsewhere, things that
 //! are not covered.
 
-use super::words::{command_line, one_line};
+use super::words::{command_line, first, one_line};
 use snapback_core::error::show_bytes;
 use snapback_core::history::Id;
 use snapback_core::project::config::TREE;
@@ -93,10 +93,7 @@ fn lost_refs(moved: &Moved) -> String {
         words.push(word(short(id)));
         format!("`{}`", typed(&words))
     };
-    let mut named: Vec<String> = moved.lost_refs.iter().take(NAMED).map(command).collect();
-    if moved.lost_refs.len() > NAMED {
-        named.push(format!("{} more", moved.lost_refs.len() - NAMED));
-    }
+    let named: Vec<String> = first(moved.lost_refs.iter().map(command), NAMED).collect();
     format!("refs of git are gone since, and stay so; to have them again: {}", named.join(", "))
 }
 
@@ -132,12 +129,8 @@ fn list(beyond: &Beyond, git: bool) -> Option<String> {
     }
     let items = beyond.uncovered.iter();
     names.extend(items.map(|item| format!("{} ({})", item.path, item.fate.word())));
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
-    if more > 0 {
-        names.push(format!("{more} more"));
-    }
-    (!names.is_empty()).then(|| names.join(", "))
+    let named: Vec<String> = first(names.into_iter(), NAMED).collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 /// Where a snapshot says that a repository stood, for `show` and `status`.

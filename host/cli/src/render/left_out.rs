@@ -1,6 +1,6 @@
 //! What a snapshot does not hold, in one clause and in full.
 
-use super::words::{count, grouped};
+use super::words::{count, first, grouped};
 use snapback_core::error::show_bytes;
 use snapback_core::project::STORE;
 use snapback_core::tree::Survey;
@@ -48,10 +48,7 @@ fn named(items: &[&LeftOut]) -> String {
     if let [item] = items {
         return format!("{} ({why})", show_bytes(&item.path));
     }
-    let mut names: Vec<String> = items.iter().take(NAMED).map(|item| show_bytes(&item.path)).collect();
-    if items.len() > NAMED {
-        names.push(format!("{} more", grouped((items.len() - NAMED) as u64)));
-    }
+    let names: Vec<String> = first(items.iter().map(|item| show_bytes(&item.path)), NAMED).collect();
     format!("{} {why} ({})", grouped(items.len() as u64), names.join(", "))
 }
 

@@ -5,6 +5,7 @@
 
 use super::left_out;
 use super::words::count;
+use snapback_core::database::to_setting;
 use snapback_core::error::show_bytes;
 use snapback_core::project::units::human;
 use snapback_core::tree::Survey;
@@ -54,68 +55,63 @@ pub fn text(found: &Found<'_>) -> String {
         let left = left_out::surveyed(survey);
         if !left.is_empty() {
             lines.push("# Left out:".to_owned());
-            lines.extend(some(left.into_iter()).map(|line| format!("#   {line}")));
+            lines.extend(left.into_iter().take(NAMED).map(|line| format!("#   {line}")));
         }
         if !survey.precious.is_empty() {
             lines.push("# Ignored by git, and captured all the same:".to_owned());
             let paths = survey.precious.iter().map(|item| show_bytes(&item.path));
-            lines.extend(some(paths).map(|line| format!("#   {line}")));
+            lines.extend(paths.take(NAMED).map(|line| format!("#   {line}")));
         }
     }
-    for path in some(databases(found.surveys)) {
+    for path in databases(found.surveys).take(NAMED) {
         lines.extend([
             String::new(),
             "# A database. It is captured without this, and called by its path; with it there is a"
                 .to_owned(),
             "# name for it, and it may be in the snapshots during a run.".to_owned(),
             "#[[target]]".to_owned(),
-            format!("#name = {:?}", name_of(&path)),
+            format!("#name = {}", toml(name_of(path))),
             "#backend = \"sqlite\"".to_owned(),
-            format!("#path = {path:?}"),
+            format!("#path = {}", toml(to_setting(path))),
             "#every-interval = true".to_owned(),
         ]);
     }
-    let others: Vec<&str> = found.backends.iter().map(String::as_str).collect();
     lines.extend([
         String::new(),
-        format!("# Backends that can be used in a [[target]]: {}.", others.join(", ")),
+        format!("# Backends that can be used in a [[target]]: {}.", found.backends.join(", ")),
         "# `snapback backends show NAME` tells the settings of one.".to_owned(),
     ]);
     lines.join("\n") + "\n"
 }
 
-/// The paths of the databases that were found and can be named there.
-pub fn databases(surveys: &[(String, Survey)]) -> impl Iterator<Item = String> {
-    let found = surveys.iter().flat_map(|(_, survey)| &survey.databases);
-    found.filter_map(|path| String::from_utf8(path.clone()).ok())
+/// The paths of the databases that were found.
+pub fn databases(surveys: &[(String, Survey)]) -> impl Iterator<Item = &[u8]> {
+    surveys.iter().flat_map(|(_, survey)| &survey.databases).map(Vec::as_slice)
+}
+
+/// `text` as a value.
+fn toml(text: String) -> String {
+    toml::Value::String(text).to_string()
 }
 
 /// A name that a target may have: that of the file, without its ending.
-fn name_of(path: &str) -> String {
-    let file = path.rsplit('/').next().unwrap_or(path);
+fn name_of(path: &[u8]) -> String {
+    let path = String::from_utf8_lossy(path);
+    let file = path.rsplit('/').next().unwrap_or(&path);
     let stem = file.split('.').find(|part| !part.is_empty()).unwrap_or("database");
     stem.chars().map(|c| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' }).collect()
-}
-
-fn some(all: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
-    all.take(NAMED)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::survey::tests::left;
+    use snapback_core::database::of_setting;
     use snapback_core::project::config::Config;
     use snapback_core::tree::Precious;
-    use snapback_core::tree::root::{LeftOut, Why};
+    use snapback_core::tree::root::Why;
 
     fn found() -> Vec<(String, Survey)> {
-        let left = |path: &str, why, files| LeftOut {
-            path: path.into(),
-            why,
-            detail: String::new(),
-            files,
-            stamp: None,
-        };
         let survey = Survey {
             files: 1200,
             bytes: 2048,
@@ -161,9 +157,26 @@ mod tests {
     }
 
     #[test]
+    fn databases_of_any_name_are_proposed_as_they_can_be_written() {
+        let names = ["z\u{200b}b.db".as_bytes(), b"y\xff.db", b"x\n'\"\\.db"];
+        let mut surveys = found();
+        surveys[0].1.databases = names.map(<[u8]>::to_vec).to_vec();
+        let text = text(&Found { surveys: &surveys, backends: vec![] });
+        let proposed = text.lines().filter_map(|line| line.strip_prefix('#'));
+        let on: Vec<&str> =
+            proposed.skip_while(|line| *line != "[[target]]").filter(|l| !l.starts_with(' ')).collect();
+        let config = Config::parse(&on.join("\n")).unwrap();
+        let paths = config.targets.iter().filter_map(|c| c.target.settings.get("path"));
+        let paths: Vec<_> = paths.map(|value| of_setting(value).into_owned()).collect();
+        for name in names {
+            assert!(paths.iter().any(|path| path == name), "{}", show_bytes(name));
+        }
+    }
+
+    #[test]
     fn names_are_those_that_a_target_may_have() {
-        assert_eq!(name_of("data/app.db"), "app");
-        assert_eq!(name_of(".hidden.db"), "hidden");
-        assert_eq!(name_of("a b.db"), "a-b");
+        assert_eq!(name_of(b"data/app.db"), "app");
+        assert_eq!(name_of(b".hidden.db"), "hidden");
+        assert_eq!(name_of(b"a b.db"), "a-b");
     }
 }

@@ -1,6 +1,6 @@
 //! What a snapshot would hold and leave out, as `status` shows it.
 
-use super::words::{count, one_line};
+use super::words::{count, first, one_line};
 use super::{beyond, left_out};
 use snapback_core::error::show_bytes;
 use snapback_core::project::units::human;
@@ -18,13 +18,12 @@ pub fn rows(survey: &Survey, asks: bool) -> Vec<(&'static str, String)> {
     }
     let mut rows = vec![("covers", covers)];
     if !survey.databases.is_empty() {
-        let named: Vec<String> =
-            many(survey.databases.iter().map(|path| show_bytes(path)).collect()).collect();
+        let named: Vec<String> = first(survey.databases.iter().map(|path| show_bytes(path)), NAMED).collect();
         rows.push(("databases", format!("{} (found: each is a target of its own)", named.join(", "))));
     }
-    rows.extend(many(left_out::surveyed(survey)).map(|line| ("left out", line)));
+    rows.extend(first(left_out::surveyed(survey).into_iter(), NAMED).map(|line| ("left out", line)));
     if !survey.precious.is_empty() {
-        let named: Vec<String> = many(survey.precious.iter().map(precious).collect()).collect();
+        let named: Vec<String> = first(survey.precious.iter().map(precious), NAMED).collect();
         rows.push(("precious", format!("ignored by git, and covered: {}", named.join(", "))));
     }
     if let Some(git) = &survey.git {
@@ -40,27 +39,17 @@ fn precious(item: &Precious) -> String {
     }
 }
 
-/// The first of `lines`, and how many there are besides.
-fn many(mut lines: Vec<String>) -> impl Iterator<Item = String> {
-    let more = lines.len().saturating_sub(NAMED);
-    lines.truncate(NAMED);
-    lines.into_iter().chain((more > 0).then(|| format!("{more} more")))
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use snapback_core::tree::root::{LeftOut, Why};
 
+    pub fn left(path: &str, why: Why, files: Option<u64>) -> LeftOut {
+        LeftOut { path: path.into(), why, detail: String::new(), files, stamp: None }
+    }
+
     #[test]
     fn a_survey_has_a_row_for_each_thing() {
-        let left = |path: &str, why, files| LeftOut {
-            path: path.into(),
-            why,
-            detail: String::new(),
-            files,
-            stamp: None,
-        };
         let precious = |path: &str, directory, files| Precious { path: path.into(), directory, files };
         let mut survey = Survey {
             files: 1200,

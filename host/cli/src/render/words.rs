@@ -40,6 +40,12 @@ pub fn count(number: u64, of: &str) -> String {
     format!("{} {plural}", grouped(number))
 }
 
+/// The first `most` of `all`, and how many there are besides.
+pub fn first(all: impl ExactSizeIterator<Item = String>, most: usize) -> impl Iterator<Item = String> {
+    let more = all.len().saturating_sub(most);
+    all.take(most).chain((more > 0).then(|| format!("{} more", grouped(more as u64))))
+}
+
 /// A number with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
