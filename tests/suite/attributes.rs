@@ -1,27 +1,12 @@
 //! Attributes and kinds that only some may set: of links, of the root itself, of devices;
 //! times that are far away.
 
-use crate::{each_user, sandbox};
+use crate::{each_user, sandbox, there_and_back};
 use rustix::process::Signal;
 use snapback_tests::{Record, Restores, Sandbox, User, assert_back, have, is_root, skip};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::time::Duration;
-
-/// A run of `change`, which an undo takes back, and a redo does again.
-#[track_caller]
-fn there_and_back(s: &Sandbox, change: &str) {
-    let before = Record::take(&s.project());
-    s.run(change);
-    let changed = Record::take(&s.project());
-    s.ok(["undo"]);
-    let undone = Record::take(&s.project());
-    assert_back(&before, &changed, &undone);
-    s.ok(["redo"]);
-    assert_back(&changed, &undone, &Record::take(&s.project()));
-    s.ok(["undo"]);
-    assert_back(&before, &changed, &Record::take(&s.project()));
-}
 
 /// All extended attributes beneath the project, of links themselves, too.
 fn attributes(s: &Sandbox) -> String {

@@ -1,6 +1,6 @@
 //! Every kind of entry, every kind of name, every attribute, in every direction.
 
-use crate::{each_user, newest, sandbox};
+use crate::{each_user, newest, sandbox, there_and_back};
 use snapback_tests::{Record, Sandbox, User, assert_back, assert_same, have, is_root};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -9,18 +9,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 /// Makes a tree with `make`, changes it with `change` inside a run; undo must bring back
 /// the first, redo the second.
 #[track_caller]
-fn there_and_back(s: &Sandbox, make: &str, change: &str) -> Record {
+fn make_and_back(s: &Sandbox, make: &str, change: &str) -> Record {
     s.sh(make);
-    let before = Record::take(&s.project());
-    s.run(change);
-    let changed = Record::take(&s.project());
-    s.ok(["undo"]);
-    let undone = Record::take(&s.project());
-    assert_back(&before, &changed, &undone);
-    s.ok(["redo"]);
-    assert_back(&changed, &undone, &Record::take(&s.project()));
-    s.ok(["undo"]);
-    undone
+    there_and_back(s, change)
 }
 
 #[test]
@@ -29,7 +20,7 @@ fn a_link_in_place_of_a_file_is_replaced_and_its_victim_untouched() {
         let victim = s.home().join("victim");
         s.sh("echo precious > ../victim; echo 0 > x");
         let before = fs::metadata(&victim).unwrap();
-        there_and_back(s, "true", "rm x; ln -s ../victim x");
+        make_and_back(s, "true", "rm x; ln -s ../victim x");
         let after = fs::metadata(&victim).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious\n");
         assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
@@ -59,7 +50,7 @@ fn nothing_is_written_through_a_link_in_place_of_a_directory() {
 #[test]
 fn loops_are_never_followed() {
     each_user(|s| {
-        there_and_back(s, "ln -s . loop; mkdir d; ln -s .. d/up; ln -s d/up/d ring", "rm loop ring; rm -r d");
+        make_and_back(s, "ln -s . loop; mkdir d; ln -s .. d/up; ln -s d/up/d ring", "rm loop ring; rm -r d");
     });
 }
 
@@ -67,7 +58,7 @@ fn loops_are_never_followed() {
 fn hard_links_are_one_file_again() {
     each_user(|s| {
         let make = "mkdir d; echo 0 > a; ln a b; ln a d/c; echo 1 > x; ln x y";
-        there_and_back(s, make, "echo A > a; rm y; rm x; rm d/c; cp a d/c; echo new > b.tmp; mv b.tmp b");
+        make_and_back(s, make, "echo A > a; rm y; rm x; rm d/c; cp a d/c; echo new > b.tmp; mv b.tmp b");
         let inode = |path: &str| fs::metadata(s.project().join(path)).unwrap().ino();
         assert_eq!((inode("a"), inode("a")), (inode("b"), inode("d/c")));
         assert_eq!(inode("x"), inode("y"));
@@ -119,7 +110,7 @@ fn device_nodes_are_recorded_and_never_opened() {
             }
             return;
         }
-        there_and_back(s, "echo 0 > f", "rm null; echo A > f");
+        make_and_back(s, "echo 0 > f", "rm null; echo A > f");
     });
 }
 
@@ -130,7 +121,7 @@ fn names_are_bytes() {
 line'; printf d > ' leading'; printf e > '\"quoted\"'; printf f > 日本; printf g > 'back\\slash'
             printf h > -dash; printf i > $(printf 'n%.0s' $(seq 255)); mkdir '*' && printf j > '*/?'; printf k > 'trailing '";
         let before =
-            there_and_back(s, make, "for f in ./*; do [ -f \"$f\" ] && echo A > \"$f\"; done; rm -- ./-dash");
+            make_and_back(s, make, "for f in ./*; do [ -f \"$f\" ] && echo A > \"$f\"; done; rm -- ./-dash");
         assert_eq!(before.files(), 11);
 
         s.run("for f in ./*; do [ -f \"$f\" ] && rm \"$f\"; done");
@@ -179,7 +170,7 @@ fn every_kind_becomes_every_other() {
             }
             make += &format!("[ ! -d {from}-file ] || echo inside > {from}-file/x\n");
         }
-        there_and_back(s, &make, &change);
+        make_and_back(s, &make, &change);
     });
 }
 
@@ -187,7 +178,7 @@ fn every_kind_becomes_every_other() {
 fn read_only_directories_and_files() {
     each_user(|s| {
         let make = "mkdir -p d/e; echo 0 > d/f; echo 0 > d/e/g; echo 0 > only; chmod 444 d/f d/e/g only; chmod 555 d/e d";
-        there_and_back(
+        make_and_back(
             s,
             make,
             "chmod 755 d d/e; rm -r d/e; chmod 644 d/f; echo A > d/f; chmod 555 d; rm -f only",
@@ -206,7 +197,7 @@ fn modes_down_to_the_last_bit() {
     each_user(|s| {
         let make = "for m in 0 1 7 70 644 755 777 1777 2755 4711 6755; do
             echo $m > f$m; mkdir d$m; chmod $m f$m d$m; done; chmod 700 d0 d1 d7 d70; chmod 600 f0 f1 f7 f70";
-        there_and_back(s, make, "chmod 711 d*; chmod 604 f*; rm f4711 f6755; rmdir d2755 d1777");
+        make_and_back(s, make, "chmod 711 d*; chmod 604 f*; rm f4711 f6755; rmdir d2755 d1777");
     });
 }
 
@@ -218,7 +209,7 @@ fn extended_attributes_and_acls() {
     each_user(|s| {
         let make = "echo 0 > f; echo 0 > g; mkdir d; setfattr -n user.a -v 1 f; setfattr -n user.empty f; setfattr -n user.d -v x d
             setfacl -m u:1234:rw g; setfacl -d -m u:1234:rx d; setfacl -m g:77:r d";
-        there_and_back(
+        make_and_back(
             s,
             make,
             "setfattr -n user.a -v 2 f; setfattr -x user.empty f; setfattr -n user.new -v 3 f; setfacl -b g; rm -r d",
@@ -242,7 +233,7 @@ fn file_capabilities_are_kept() {
             snapback_tests::skip("file capabilities cannot be set here");
             return;
         }
-        there_and_back(
+        make_and_back(
             s,
             "chown 12:34 other 2>/dev/null || true",
             "cp tool t; rm tool; mv t tool; chmod 700 tool",
@@ -263,7 +254,7 @@ fn owners_come_back_and_what_may_not_be_set_is_noted() {
         return;
     }
     let s = sandbox();
-    there_and_back(&s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
+    make_and_back(&s, "echo 0 > f; mkdir d; chown 12:34 f d", "chown 0:0 f; rmdir d; rm f; echo 0 > f");
 
     let s = Sandbox::new(crate::PROGRAM, User::Nobody);
     s.sh("echo 0 > f; chmod 666 f");

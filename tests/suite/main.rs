@@ -41,7 +41,7 @@ mod together;
 mod uncovered;
 mod wrapped;
 
-use snapback_tests::{Sandbox, User, users};
+use snapback_tests::{Record, Sandbox, User, assert_back, users};
 
 /// The program that cargo built for this test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_snapback");
@@ -63,4 +63,21 @@ fn each_user(test: impl Fn(&Sandbox)) {
 fn newest(sandbox: &Sandbox) -> String {
     let list = sandbox.ok(["list", "--json"]).json();
     list[0]["id"].as_str().expect("a snapshot has an ID").to_owned()
+}
+
+/// A run of `change`, which an undo takes back, and a redo does again. Returns what was
+/// there after the first undo.
+#[track_caller]
+fn there_and_back(s: &Sandbox, change: &str) -> Record {
+    let before = Record::take(&s.project());
+    s.run(change);
+    let changed = Record::take(&s.project());
+    s.ok(["undo"]);
+    let undone = Record::take(&s.project());
+    assert_back(&before, &changed, &undone);
+    s.ok(["redo"]);
+    assert_back(&changed, &undone, &Record::take(&s.project()));
+    s.ok(["undo"]);
+    assert_back(&before, &changed, &Record::take(&s.project()));
+    undone
 }

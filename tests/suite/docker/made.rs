@@ -60,17 +60,11 @@ fn a_volume_that_is_another_name_for_files_elsewhere_is_not_made_again_unasked()
         let elsewhere = s.dir().join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         let device = format!("device={}", elsewhere.display());
-        engine.docker(&[
-            "volume",
-            "create",
-            "--opt",
-            "type=none",
-            "--opt",
-            "o=bind",
-            "--opt",
-            &device,
-            volume,
-        ]);
+        let make = || {
+            let options = ["--opt", "type=none", "--opt", "o=bind", "--opt", &device];
+            engine.docker(&[&["volume", "create"], &options[..], &[volume]].concat())
+        };
+        make();
         std::fs::write(elsewhere.join("f"), "kept").unwrap();
         cover(s, volume, "");
         s.run("true");
@@ -81,17 +75,7 @@ fn a_volume_that_is_another_name_for_files_elsewhere_is_not_made_again_unasked()
             .says("hint: make it yourself")
             .says("docker volume create");
         assert_eq!(engine.docker(&["volume", "ls", "-q", "-f", &format!("name={volume}")]), "");
-        engine.docker(&[
-            "volume",
-            "create",
-            "--opt",
-            "type=none",
-            "--opt",
-            "o=bind",
-            "--opt",
-            &device,
-            volume,
-        ]);
+        make();
         s.ok(["undo", "--yes"]);
         assert_eq!(std::fs::read_to_string(elsewhere.join("f")).unwrap(), "kept");
     });

@@ -28,6 +28,42 @@ fn with(name: &str) -> Sandbox {
     s
 }
 
+/// A sandbox with the component `name`, one file and the target that `settings` are, agreed to.
+fn project(name: &str, settings: String) -> Sandbox {
+    let s = with(name);
+    s.write("f", "0\n");
+    s.write("snapback.toml", settings);
+    agree(&s);
+    s
+}
+
+/// That a run fails with these words, and its command does not start.
+#[track_caller]
+fn refused(s: &Sandbox, words: &[&str]) {
+    let said = s.snapback(["run", "--", "touch", "started"]);
+    said.exits(125);
+    for word in words {
+        said.says(word);
+    }
+    assert!(!s.has("started"));
+}
+
+/// A run of `change`, which an undo takes back, and a redo does again: on a server whose
+/// content `record` tells, and in the file `f`, which the run writes 1 to.
+#[track_caller]
+fn there_and_back(s: &Sandbox, change: &str, record: impl Fn() -> String) {
+    let before = record();
+    s.run(&format!("echo 1 > f; {change}"));
+    let after = record();
+    assert_ne!(before, after);
+    s.ok(["undo"]);
+    assert_eq!((record(), s.read("f")), (before.clone(), "0\n".to_owned()));
+    s.ok(["redo"]);
+    assert_eq!((record(), s.read("f")), (after, "1\n".to_owned()));
+    s.ok(["undo"]);
+    assert_eq!(record(), before);
+}
+
 /// Agrees to what is asked for.
 #[track_caller]
 fn agree(s: &Sandbox) {

@@ -1,7 +1,7 @@
 //! Dumps, by programs that the settings give, beside sessions of others.
 
 use super::steps::{MIGRATION, SCHEMA, migrate};
-use super::{PROGRAMS, Server, project, ready};
+use super::{PROGRAMS, Server, project, ready, there_and_back};
 
 /// Settings that give the programs.
 fn programs(more: &str) -> String {
@@ -17,16 +17,11 @@ fn a_dump_brings_everything_back() {
     server.psql("app", SCHEMA);
     server.psql("app", "CREATE EXTENSION pgcrypto; ALTER TABLE people OWNER TO ann");
     let s = project(&server, &programs("strategy = \"dump\""));
-    let before = server.record();
-    s.run(&format!("echo 1 > f; {}", migrate(&server, &format!("DROP EXTENSION pgcrypto; {MIGRATION}"))));
-    let after = server.record();
-    assert_eq!(server.ours(), [""; 0], "it is all in the store");
-    s.ok(["undo"]);
-    assert_eq!((server.record(), s.read("f")), (before.clone(), "0\n".to_owned()));
-    s.ok(["redo"]);
-    assert_eq!((server.record(), s.read("f")), (after, "1\n".to_owned()));
-    s.ok(["undo"]);
-    assert_eq!(server.record(), before);
+    let record = || {
+        assert_eq!(server.ours(), [""; 0], "it is all in the store");
+        server.record()
+    };
+    there_and_back(&s, &migrate(&server, &format!("DROP EXTENSION pgcrypto; {MIGRATION}")), record);
     assert_eq!(server.ours(), [""; 0]);
 }
 

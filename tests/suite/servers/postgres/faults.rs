@@ -1,20 +1,8 @@
 //! What can be wrong with a server, told in words, before anything runs.
 
-use super::{Server, agree, declare, project, ready, target, with};
-use snapback_tests::Sandbox;
+use super::{Server, agree, declare, project, ready, refused, target, with};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-
-/// That a run fails with these words, and its command does not start.
-#[track_caller]
-fn refused(s: &Sandbox, words: &[&str]) {
-    let said = s.snapback(["run", "--", "touch", "started"]);
-    said.exits(125);
-    for word in words {
-        said.says(word);
-    }
-    assert!(!s.has("started"));
-}
 
 #[test]
 fn each_way_to_sign_in_works_and_a_wrong_password_is_said() {

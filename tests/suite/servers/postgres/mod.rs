@@ -7,7 +7,7 @@ mod server;
 mod sessions;
 mod steps;
 
-use super::{agree, free_port, place, server_user, start, until, with};
+use super::{agree, free_port, place, refused, server_user, start, there_and_back, until, with};
 pub use server::Server;
 use snapback_tests::{Sandbox, have};
 use std::path::Path;
@@ -26,11 +26,7 @@ pub fn ready() -> bool {
 
 /// A project with the component, one file and a target for `server`, agreed to.
 fn project(server: &Server, more: &str) -> Sandbox {
-    let s = with("postgres");
-    s.write("f", "0\n");
-    declare(&s, server, more);
-    agree(&s);
-    s
+    super::project("postgres", target(server.port, more))
 }
 
 fn declare(s: &Sandbox, server: &Server, more: &str) {

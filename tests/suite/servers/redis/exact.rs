@@ -1,6 +1,6 @@
 //! What comes back is what was there, to the byte.
 
-use super::{Server, agree, declare, project, ready};
+use super::{Server, agree, declare, project, ready, there_and_back};
 use std::fmt::Write;
 
 /// One of each type and encoding, in two databases, and a library of functions.
@@ -35,20 +35,12 @@ fn every_type_comes_back_as_it_was() {
     let server = Server::start(&[]);
     fill(&server);
     let s = project(&server, "");
-    let before = server.record();
     let port = server.port;
-    s.run(&format!(
-        "echo 1 > f; redis-cli -p {port} FLUSHALL; redis-cli -p {port} FUNCTION FLUSH; redis-cli -p {port} SET text bye; \
+    let change = format!(
+        "redis-cli -p {port} FLUSHALL; redis-cli -p {port} FUNCTION FLUSH; redis-cli -p {port} SET text bye; \
          redis-cli -p {port} -n 2 SET new 1; redis-cli -p {port} PEXPIRE text 100000000000"
-    ));
-    let after = server.record();
-    assert_ne!(before, after);
-    s.ok(["undo"]);
-    assert_eq!((server.record(), s.read("f")), (before.clone(), "0\n".to_owned()));
-    s.ok(["redo"]);
-    assert_eq!((server.record(), s.read("f")), (after, "1\n".to_owned()));
-    s.ok(["undo"]);
-    assert_eq!(server.record(), before);
+    );
+    there_and_back(&s, &change, || server.record());
     assert_eq!(server.cli("FCALL f 0"), "7");
 }
 

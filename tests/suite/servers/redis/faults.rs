@@ -1,20 +1,8 @@
 //! What can be wrong with a server, told in words, before anything runs.
 
-use super::{Server, agree, component, declare, free_port, project, ready, target, with};
-use snapback_tests::Sandbox;
+use super::{Server, agree, component, declare, free_port, project, ready, refused, target, with};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-
-/// That a run fails with these words, and its command does not start.
-#[track_caller]
-fn refused(s: &Sandbox, words: &[&str]) {
-    let said = s.snapback(["run", "--", "touch", "started"]);
-    said.exits(125);
-    for word in words {
-        said.says(word);
-    }
-    assert!(!s.has("started"));
-}
 
 #[test]
 fn passwords_are_read_from_the_variable_that_was_named() {

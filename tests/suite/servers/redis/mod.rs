@@ -6,7 +6,7 @@ mod server;
 mod steps;
 mod writers;
 
-use super::{agree, component, free_port, place, start, until, with};
+use super::{agree, component, free_port, place, refused, start, there_and_back, until, with};
 pub use server::Server;
 use snapback_tests::{Sandbox, have};
 
@@ -17,11 +17,7 @@ pub fn ready() -> bool {
 
 /// A project with the component, one file and a target for `server`, agreed to.
 fn project(server: &Server, more: &str) -> Sandbox {
-    let s = with("redis");
-    s.write("f", "0\n");
-    declare(&s, server, more);
-    agree(&s);
-    s
+    super::project("redis", target(server.port, more))
 }
 
 fn declare(s: &Sandbox, server: &Server, more: &str) {
