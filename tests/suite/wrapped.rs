@@ -2,7 +2,7 @@
 
 use crate::{newest, sandbox};
 use rustix::process::{Pid, Signal, kill_process};
-use snapback_tests::Sandbox;
+use snapback_tests::{Running, Sandbox};
 use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -298,6 +298,42 @@ fn signals_reach_it_as_often_as_they_are_sent() {
     for (name, _) in names {
         assert_eq!(s.read(name).lines().count(), 20, "{name}");
     }
+}
+
+#[test]
+fn what_it_sends_to_its_whole_group_reaches_it_once_each() {
+    let s = sandbox();
+    // Some it sends itself, and some a process beneath it, which is there until the end.
+    let send = |numbers: &str| {
+        let until = |file: &str| format!("while [ ! -e {file}$i ]; do sleep 0.01; done");
+        let (at, go) = (until("at"), until("go"));
+        format!("for i in {numbers}; do kill -USR1 0; {at}; : > sent$i; {go}; done")
+    };
+    let script = format!(
+        "n=0; trap 'n=$((n+1)); : > at$n' USR1; m=0; trap 'm=$((m+1)); : > told$m' USR2
+        {}; (trap '' USR1; {}) & while [ ! -e go4 ]; do sleep 0.01; done; exit 4",
+        send("1 2"),
+        send("3 4"),
+    );
+    let mut child = s.start(["run", "--", "sh", "-c", &script]);
+    for i in 1..=4 {
+        wait_for(&s, &format!("sent{i}"));
+        // What somebody else sends is passed on, and by then all before it would have been.
+        child.signal(Signal::USR2);
+        wait_for(&s, &format!("told{i}"));
+        s.write(&format!("go{i}"), "");
+    }
+    assert_eq!(child.wait().code(), Some(4));
+    assert!(s.has("at4") && !s.has("at5"), "{}", s.sh("ls"));
+}
+
+#[test]
+fn what_a_script_in_the_same_group_sends_to_snapback_reaches_it() {
+    let s = sandbox();
+    let script = r#""$SNAPBACK" run -q -- sh -c 'trap "exit 9" USR1; : > ready; while :; do sleep 0.01; done' &
+        while [ ! -e ready ]; do sleep 0.01; done
+        kill -USR1 $!; wait $!"#;
+    assert_eq!(Running::of(s.command("sh").args(["-c", script])).wait().code(), Some(9));
 }
 
 #[test]

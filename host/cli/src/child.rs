@@ -1,11 +1,13 @@
 //! The wrapped command: started as if snapback were not there, and waited for.
 //!
 //! Invariants: same process group, same terminal, same standard streams; arguments
-//! as they were typed; the environment as it was, and two variables more. The job is
+//! as they were typed; the environment as it was, and two variables more; signals that were
+//! ignored stay so, but for SIGPIPE, of which only the standard library could know. The job is
 //! stopped when the command is stopped, no sooner and no later, so the shell's job
 //! control works. Refuses nothing: what cannot be started gets the shell's exit code.
 
 use crate::exit::Code;
+use crate::process;
 use crate::signals::Signals;
 use crate::umask;
 use rustix::fs::Access;
@@ -165,27 +167,14 @@ fn ended(status: WaitStatus) -> Option<Code> {
 }
 
 /// The command was stopped: stop too, so that the shell sees a stopped job, and let
-/// the command go on when the shell wakes us.
+/// the command go on when the shell wakes us. It may have been woken in the meantime, and
+/// then stopping would stop a job that nobody will wake.
 fn stop_with(pid: Pid) {
-    if is_stopped(pid) {
+    if process::is_stopped(pid.as_raw_nonzero().get()).unwrap_or(true) {
         let _ = kill_process(getpid(), Signal::STOP);
         // A command in a process group of its own is not woken by the shell.
         let _ = kill_process(pid, Signal::CONT);
     }
-}
-
-/// Whether it still is: it may have been woken in the meantime, and then stopping
-/// would stop a job that nobody will wake.
-fn is_stopped(pid: Pid) -> bool {
-    let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    state_in(&stat).is_none_or(|state| state == b'T')
-}
-
-/// The state in a line of `/proc/<pid>/stat`: what follows the name, which may hold
-/// anything, and its last parenthesis.
-fn state_in(stat: &[u8]) -> Option<u8> {
-    let name_ends = stat.iter().rposition(|&b| b == b')')?;
-    stat.get(name_ends + 2).copied()
 }
 
 fn no_command(name: &OsStr) -> Unstartable {
@@ -245,12 +234,5 @@ mod tests {
         // A later one that can be executed wins over an earlier one that cannot.
         assert!(code("sh", &format!("{search}:/bin"), None).is_ok());
         fs::remove_dir_all(&dir).unwrap();
-    }
-
-    #[test]
-    fn the_state_is_found_behind_any_name() {
-        assert_eq!(state_in(b"12 (a) T b) S 1 12"), Some(b'S'));
-        assert_eq!(state_in(b"12 (x) T 1"), Some(b'T'));
-        assert_eq!(state_in(b""), None);
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
 //! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
-//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `umask`, `signals`,
-//! `survivors` and `interval` (the wrapped command), `exit` (the codes).
+//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`,
+//! `signals`, `survivors` and `interval` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
@@ -22,6 +22,7 @@ mod json;
 mod output;
 mod pager;
 mod places;
+mod process;
 mod progress;
 mod render;
 mod review;

@@ -1,11 +1,13 @@
 //! Signals while `run` is at work: snapback lives on, the command gets them.
 //!
 //! Invariants: what the terminal sends reaches every process in the foreground by
-//! itself and is not sent a second time; what somebody sends to snapback alone is
-//! passed on, each time. A signal that was ignored when snapback started stays
+//! itself and is not sent a second time; nor is what the command or a process beneath it
+//! sends, which means its whole group, and so itself, or snapback alone; what anybody else
+//! sends is passed on, each time. A signal that was ignored when snapback started stays
 //! ignored, for the command too. A number is never signalled after its process was
 //! waited for, since it may belong to another one by then.
 
+use crate::process;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -119,6 +121,9 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
         _ if signal == SIGCHLD => {}
         // The terminal has sent it to the command as well.
         Phase::Running(_) if matches!(origin.cause, Cause::Kernel) => {}
+        // It has reached whom it was meant for. A sender that is gone is taken for a stranger:
+        // a signal too many is better than one that is lost.
+        Phase::Running(command) if is_from(origin, command) => {}
         Phase::Running(command) => {
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = kill_process(command, signal);
@@ -133,6 +138,12 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
         Phase::After if signal != SIGTSTP => {}
         Phase::Before { .. } | Phase::After => drop(emulate_default_handler(signal)),
     }
+}
+
+/// Whether the command or a process beneath it sent it.
+fn is_from(origin: &Origin, command: Pid) -> bool {
+    let command = command.as_raw_nonzero().get();
+    origin.process.is_some_and(|sender| process::is_in_tree_of(sender.pid, command))
 }
 
 /// The signals that are ignored, one bit each, the first signal lowest.
