@@ -31,6 +31,14 @@ impl Running {
         kill_process(Pid::from_child(&self.0), signal).expect("it is there");
     }
 
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// When that cannot be found out.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().expect("a child can be waited for").is_some()
+    }
+
     /// Waits for its end.
     ///
     /// # Panics

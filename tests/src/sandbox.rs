@@ -6,12 +6,14 @@
 
 use crate::user::User;
 use crate::{Output, Running, base};
+use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// A user's world, removed when it is dropped (kept when SNAPBACK_KEEP is set).
 pub struct Sandbox {
@@ -161,6 +163,23 @@ impl Sandbox {
     /// When it cannot be started.
     pub fn start<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Running {
         Running::of(self.program().args(arguments))
+    }
+
+    /// Starts `words`, a step, and kills it `after` it has written down what it is about to
+    /// do: the file `journal` is there for just that (docs/HISTORY.md). Whether it was hit in
+    /// its middle; else it had ended.
+    pub fn cut_short(&self, words: &[&str], after: Duration) -> bool {
+        let journal = self.project().join(".snapback/journal");
+        let mut step = self.start(words);
+        while !journal.exists() && !step.has_ended() {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(after);
+        if !step.has_ended() {
+            step.signal(Signal::KILL);
+            step.wait();
+        }
+        self.ok(["status", "--json"]).json()["pending"].is_object()
     }
 
     /// Runs a shell script in the project as the user, outside any snapshot, and

@@ -22,6 +22,7 @@ mod kinds;
 mod lazy;
 mod main_job;
 mod moving;
+mod network;
 mod never_destroy;
 mod not_covered;
 mod outlives;

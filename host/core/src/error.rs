@@ -108,6 +108,11 @@ impl Error {
         self.os
     }
 
+    /// Whether a system call failed with `errno`.
+    pub(crate) fn is(&self, errno: rustix::io::Errno) -> bool {
+        self.os == Some(errno.raw_os_error())
+    }
+
     /// For people: the sentence.
     pub fn message(&self) -> &str {
         &self.message

@@ -63,6 +63,7 @@ fn size(project: &Project) -> Result<u64> {
 fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     let Facts { project, listings, damaged, timeline, .. } = facts;
     let mut rows = vec![("root", show(project.root()))];
+    rows.extend(project.over_network().map(|kind| ("network", network(&kind))));
     let Some(store) = project.store() else {
         rows.push(("store", "none yet; `snapback run -- COMMAND` or `snapback snap` makes it".into()));
         rows.push(("targets", targets(project)));
@@ -128,6 +129,13 @@ fn held(release: &Release) -> String {
     format!(
         "what `{}` of the dropped snapshot {snapshot} holds is to go with the next `gc`{why}",
         target.name
+    )
+}
+
+/// What holds on a file system of `kind`.
+fn network(kind: &str) -> String {
+    format!(
+        "the project lies on {kind}: locks may not reach other machines, so work in it from one at a time"
     )
 }
 
@@ -200,11 +208,12 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
         to: to.to_string(),
         what: describe(project, step),
     };
-    let root = Bytes::from(project.root());
+    let (root, over_network) = (Bytes::from(project.root()), project.over_network());
     let store = project.store().map(|store| Bytes::from(store.path()));
     let outlives = matches!(project.twin()?, Some(Twin::Whole(_)));
     let status = Status {
         root: json::root(&root),
+        over_network: over_network.as_deref(),
         store: store.as_ref().map(|path| StoreItem::new(path, *bytes, outlives, project.foreign().is_some())),
         snapshots: listings.len(),
         damaged: damaged.iter().map(Into::into).collect(),

@@ -14,6 +14,8 @@ pub struct Status<'a> {
     /// The project's root.
     #[serde(flatten)]
     pub root: Named<'a, 1>,
+    /// The kind of the file system, where other machines may have it as well.
+    pub over_network: Option<&'a str>,
     /// The store; none when nothing was ever captured.
     pub store: Option<StoreItem<'a>>,
     /// Whole snapshots.

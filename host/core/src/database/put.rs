@@ -90,18 +90,20 @@ impl<'a> Stage<'a> {
         let (disk, name) = (call.store()?.disk(), &entry.name);
         let Some(expected) = expected else {
             return match disk.rename_noreplace(self.dir(), name, dir, name) {
-                Err(e) if e.os_error() == Some(Errno::EXIST.raw_os_error()) => Err(changed(dir, name)),
+                Err(e) if e.is(Errno::EXIST) => Err(changed(dir, name)),
                 done => done,
             };
         };
         match disk.exchange(self.dir(), name, dir, name) {
-            // This file system cannot exchange names.
-            Err(e) if e.kind() == Kind::Invalid => {
-                check(call, dir, name, expected)?;
-                return self.replace(call, entry, dir);
+            Ok(true) => {}
+            Ok(false) => {
+                self.take_out(call, dir, expected)?;
+                return disk.rename_noreplace(self.dir(), name, dir, name).inspect_err(|_| {
+                    let _ = disk.rename_noreplace(self.dir(), &out(name), dir, name);
+                });
             }
             Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
-            done => done?,
+            Err(e) => return Err(e),
         }
         check(call, self.dir(), name, expected).inspect_err(|_| {
             let _ = disk.exchange(self.dir(), name, dir, name);
@@ -114,7 +116,7 @@ impl<'a> Stage<'a> {
     /// `Changed` when it is something else, which is left there; when the disk refuses.
     pub fn take_out(&self, call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
         let (disk, name) = (call.store()?.disk(), &entry.name);
-        let out = [b"out-", &name[..]].concat();
+        let out = out(name);
         match disk.rename(dir, name, self.dir(), &out) {
             Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
             done => done?,
@@ -123,6 +125,11 @@ impl<'a> Stage<'a> {
             let _ = disk.rename_noreplace(self.dir(), &out, dir, name);
         })
     }
+}
+
+/// What a name is called aside.
+fn out(name: &[u8]) -> Vec<u8> {
+    [b"out-", name].concat()
 }
 
 /// Refuses what `name` in `dir` is, unless it is what was captured as `entry`.

@@ -121,13 +121,18 @@ impl Dir {
             .map_err(|e| failed(e, "could not read", &self.join(name)))
     }
 
-    /// The names in it, without `.` and `..`, in no order. Reads from the start each
-    /// time; not for two threads at once on one handle.
+    /// The names in it, without `.` and `..`, in no order.
+    ///
+    /// Through a handle of its own: what has read a directory once gets nothing on some file
+    /// systems (sshfs) when it begins again. The one that is held serves where it may not be
+    /// opened any more; that is not for two threads at once.
     pub fn names(&self) -> Result<Vec<Vec<u8>>> {
         let told = |e: Errno| failed(e, "could not list", &self.path);
-        rustix::fs::seek(&self.fd, rustix::fs::SeekFrom::Start(0)).map_err(told)?;
+        let again = rustix::fs::openat(&self.fd, c".", OPEN_DIR, Mode::empty());
+        let fd = again.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
+        rustix::fs::seek(fd, rustix::fs::SeekFrom::Start(0)).map_err(told)?;
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-        let mut entries = RawDir::new(&self.fd, &mut buffer);
+        let mut entries = RawDir::new(fd, &mut buffer);
         let mut names = Vec::new();
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(told)?;

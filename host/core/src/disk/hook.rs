@@ -146,6 +146,19 @@ impl Hook for Counter {
     }
 }
 
+/// A file system that can neither exchange names nor rename without replacing, as most over
+/// a network.
+pub struct PlainRenames;
+
+impl Hook for PlainRenames {
+    fn before(&self, op: &Op<'_>) -> io::Result<()> {
+        match op.kind {
+            OpKind::Exchange | OpKind::RenameNoReplace => Err(rustix::io::Errno::INVAL.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Fails the n-th operation (counted from 0), and with `for_ever` all after it.
 pub struct FailAt {
     seen: AtomicU64,

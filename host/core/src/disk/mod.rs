@@ -25,7 +25,7 @@ pub use attributes::{Opened, Special};
 pub use dir::Dir;
 pub use file::Handle;
 pub use held::Held;
-pub use hook::{Counter, FailAt, Hook, Op, OpKind};
+pub use hook::{Counter, FailAt, Hook, Op, OpKind, PlainRenames};
 pub use lease::Writers;
 pub use lend::Lent;
 pub use power::PowerCut;

@@ -1,9 +1,10 @@
 //! Operations on names: making, moving and removing what stands in a directory.
 
 use super::dir::open_flags;
-use super::{Dir, Disk, Handle, Op, OpKind, Special};
+use super::{Dir, Disk, Handle, Op, OpKind, Special, failed};
 use crate::error::{Error, Kind, Result, show_bytes};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -58,13 +59,38 @@ impl Disk {
 
     /// Renames; fails when there is something at the new place.
     pub fn rename_noreplace(&self, from: &Dir, old: &[u8], to: &Dir, new: &[u8]) -> Result<()> {
-        self.rename_as(OpKind::RenameNoReplace, RenameFlags::NOREPLACE, from, old, to, new)
+        match self.rename_as(OpKind::RenameNoReplace, RenameFlags::NOREPLACE, from, old, to, new) {
+            // Also what file systems over a network say of the flag itself.
+            Err(error) if error.is(Errno::INVAL) => self.rename_in_steps(from, old, to, new),
+            done => done,
+        }
     }
 
-    /// Exchanges what is at the two places, in one step. File systems that cannot do
-    /// that fail with `Invalid`.
-    pub fn exchange(&self, a: &Dir, a_name: &[u8], b: &Dir, b_name: &[u8]) -> Result<()> {
-        self.rename_as(OpKind::Exchange, RenameFlags::EXCHANGE, a, a_name, b, b_name)
+    /// The same without the system's help: a second name takes no place that is taken, and
+    /// neither does a directory that is not empty. Where there are no second names, what
+    /// somebody makes at the new place between the look and the renaming is replaced.
+    fn rename_in_steps(&self, from: &Dir, old: &[u8], to: &Dir, new: &[u8]) -> Result<()> {
+        let is_dir =
+            from.stat(old)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+        if !is_dir {
+            match self.link(from, old, to, new) {
+                Err(error) if !error.is(Errno::EXIST) => {}
+                done => return done.and_then(|()| self.unlink(from, old)),
+            }
+        }
+        if to.stat(new)?.is_some() {
+            return Err(failed(Errno::EXIST, OpKind::Rename.doing(), &to.join(new)));
+        }
+        self.rename(from, old, to, new)
+    }
+
+    /// Exchanges what is at the two places, in one step. False, and nothing done, where the
+    /// file system cannot do that.
+    pub fn exchange(&self, a: &Dir, a_name: &[u8], b: &Dir, b_name: &[u8]) -> Result<bool> {
+        match self.rename_as(OpKind::Exchange, RenameFlags::EXCHANGE, a, a_name, b, b_name) {
+            Err(error) if error.is(Errno::INVAL) => Ok(false),
+            done => done.map(|()| true),
+        }
     }
 
     fn rename_as(
@@ -154,7 +180,7 @@ impl Disk {
         let op = Op::new(OpKind::SyncDir, dir.path(), b"");
         self.run(&op, || match rustix::fs::fsync(dir) {
             // Some network file systems cannot sync a directory; they write names through.
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
             done => Ok(done?),
         })
     }

@@ -93,6 +93,33 @@ fn names_are_made_moved_and_removed() {
 }
 
 #[test]
+fn no_name_is_taken_where_the_system_does_not_help_with_it() {
+    let scratch = Scratch::new("plain");
+    let (disk, dir) = (Disk::default().with_hook(Arc::new(PlainRenames)), Dir::open(&scratch.0).unwrap());
+    let exists = |done: Result<()>| assert!(done.unwrap_err().is(Errno::EXIST));
+    for name in [&b"a"[..], b"b"] {
+        disk.write_cache(&dir, name, name, 0o600).unwrap();
+    }
+    disk.symlink(&dir, b"link", b"a").unwrap();
+    for name in [&b"d"[..], b"e"] {
+        disk.mkdir(&dir, name, 0o700).unwrap();
+    }
+    for (old, new) in
+        [(&b"a"[..], &b"b"[..]), (b"a", b"link"), (b"link", b"b"), (b"a", b"d"), (b"d", b"e"), (b"d", b"b")]
+    {
+        exists(disk.rename_noreplace(&dir, old, &dir, new));
+    }
+    assert!(!disk.exchange(&dir, b"a", &dir, b"b").unwrap());
+    for (old, new) in [(&b"a"[..], &b"x"[..]), (b"link", b"y"), (b"d", b"z")] {
+        disk.rename_noreplace(&dir, old, &dir, new).unwrap();
+    }
+    let mut names = dir.names().unwrap();
+    names.sort();
+    assert_eq!(names, [&b"b"[..], b"e", b"x", b"y", b"z"]);
+    assert_eq!((dir.read(b"x", 1).unwrap(), dir.read_link(b"y").unwrap()), (b"a".to_vec(), b"a".to_vec()));
+}
+
+#[test]
 fn attributes_are_set_by_name_and_by_handle() {
     let scratch = Scratch::new("attributes");
     let (disk, dir) = (Disk::default(), Dir::open(&scratch.0).unwrap());

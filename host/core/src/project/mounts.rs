@@ -19,6 +19,35 @@ const LOCAL: [&str; 16] = [
 /// File systems that are gone for good with their mount.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
+/// File systems that other machines have as well, as the kernel and the programs behind
+/// `fuse` call them.
+const OVER_NETWORK: [&str; 24] = [
+    "9p",
+    "afs",
+    "ceph",
+    "cifs",
+    "coda",
+    "fuse.ceph-fuse",
+    "fuse.curlftpfs",
+    "fuse.davfs2",
+    "fuse.glusterfs",
+    "fuse.gvfsd-fuse",
+    "fuse.juicefs",
+    "fuse.moosefs",
+    "fuse.rclone",
+    "fuse.s3fs",
+    "fuse.seaweedfs",
+    "fuse.smbnetfs",
+    "fuse.sshfs",
+    "gpfs",
+    "lustre",
+    "nfs",
+    "nfs4",
+    "orangefs",
+    "smb3",
+    "vboxsf",
+];
+
 /// The file system that something lies on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mounted {
@@ -33,6 +62,12 @@ pub struct Mounted {
 /// Whether asking a file system of this kind returns at once.
 pub fn answers(kind: &str) -> bool {
     LOCAL.contains(&kind) || is_in_memory(kind)
+}
+
+/// Whether other machines may have a file system of this kind as well: what is locked on one
+/// of them may not be on the others.
+pub fn is_over_network(kind: &str) -> bool {
+    OVER_NETWORK.contains(&kind)
 }
 
 /// Whether a file system of this kind is gone for good with its mount.

@@ -63,6 +63,7 @@ use crate::history::timeline::{Record, Timeline};
 use crate::history::{Id, id};
 use crate::pace::Pace;
 use crate::project::config::{self, Config};
+use crate::project::mounts::{Mounts, is_over_network};
 use crate::project::registry::Registry;
 use crate::project::user::User;
 use crate::project::{STORE, nearest, root};
@@ -181,6 +182,13 @@ impl Project {
     /// The project's root.
     pub fn root(&self) -> &Path {
         &self.env.root
+    }
+
+    /// The kind of the file system that the project lies on, where other machines may have it
+    /// as well: the store's locks may not reach them.
+    pub fn over_network(&self) -> Option<String> {
+        let mounts = Mounts::now();
+        mounts.of(self.root()).map(|(_, kind)| kind).filter(|kind| is_over_network(kind)).map(str::to_owned)
     }
 
     /// What the project asks for.

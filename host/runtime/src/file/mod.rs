@@ -139,27 +139,51 @@ impl File {
                 keep(disk, &old, file)?;
                 disk.sync_file(file)?;
                 match disk.exchange(inner, name, dir, &self.name) {
-                    // This file system cannot exchange names.
-                    Err(e) if e.kind() == Kind::Invalid => {
-                        self.check(dir, &self.name, found)?;
-                        disk.rename(inner, name, dir, &self.name)?;
-                    }
-                    Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
-                    done => {
-                        done?;
+                    Ok(true) => {
                         if let Err(error) = self.check(inner, name, found) {
-                            aside.back(disk.exchange(inner, name, dir, &self.name))?;
+                            aside.back(name, disk.exchange(inner, name, dir, &self.name).map(drop))?;
                             return Err(error);
                         }
                         // Where it stays, the next one takes its place.
                         let _ = disk.unlink(inner, name);
                     }
+                    Ok(false) => self.exchange_in_steps(dir, &aside, found)?,
+                    Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
+                    Err(e) => return Err(e),
                 }
             }
         }
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Found::of(&file.stat()?, || self.shown())?);
         disk.sync_dir(dir)
+    }
+
+    /// Puts `aside` in its place where the file system cannot exchange: the name is free for
+    /// a moment.
+    fn exchange_in_steps(&self, dir: &Dir, aside: &Aside, found: Found) -> Result<()> {
+        let Aside { inner, name, disk, .. } = aside;
+        let out = [b"out-", &name[..]].concat();
+        self.take_out(dir, aside, &out, found)?;
+        if let Err(error) = disk.rename_noreplace(inner, name, dir, &self.name) {
+            aside.back(&out, disk.rename_noreplace(inner, &out, dir, &self.name))?;
+            return Err(error);
+        }
+        let _ = disk.unlink(inner, &out);
+        Ok(())
+    }
+
+    /// Takes it out of its place to where `aside` lies, as `out`, if it is what was `found`.
+    fn take_out(&self, dir: &Dir, aside: &Aside, out: &[u8], found: Found) -> Result<()> {
+        let Aside { inner, disk, .. } = aside;
+        match disk.rename(dir, &self.name, inner, out) {
+            Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
+            done => done?,
+        }
+        let checked = self.check(inner, out, found);
+        if checked.is_err() {
+            aside.back(out, disk.rename_noreplace(inner, out, dir, &self.name))?;
+        }
+        checked
     }
 
     /// Removes it; what is not there is removed already.
@@ -170,14 +194,7 @@ impl File {
         let (Some(dir), Some(found)) = (&self.dir, self.found()) else { return Ok(()) };
         let aside = self.replace()?;
         let Aside { inner, name, disk, .. } = &aside;
-        match disk.rename(dir, &self.name, inner, name) {
-            Err(e) if e.kind() == Kind::NotFound => return Err(self.changed()),
-            done => done?,
-        }
-        if let Err(error) = self.check(inner, name, found) {
-            aside.back(disk.rename_noreplace(inner, name, dir, &self.name))?;
-            return Err(error);
-        }
+        self.take_out(dir, &aside, name, found)?;
         let _ = disk.unlink(inner, name);
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = None;
         disk.sync_dir(dir)
@@ -276,12 +293,12 @@ impl Aside {
         Ok(there.is_some_and(|there| (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)))
     }
 
-    /// After `done`, which was to put back what somebody wrote: where that failed, it stays
-    /// aside by a name that nothing is removed by.
-    fn back(&self, done: Result<()>) -> Result<()> {
+    /// After `done`, which was to put back what somebody wrote and is aside as `name`: where
+    /// that failed, it stays there by a name that nothing is removed by.
+    fn back(&self, name: &[u8], done: Result<()>) -> Result<()> {
         let Err(error) = done else { return Ok(()) };
-        let saved = [SAVED, &self.name].concat();
-        self.disk.rename_noreplace(&self.inner, &self.name, &self.inner, &saved)?;
+        let saved = [SAVED, name].concat();
+        self.disk.rename_noreplace(&self.inner, name, &self.inner, &saved)?;
         let why = format!("what somebody wrote meanwhile is kept as {}", show(&self.inner.join(&saved)));
         Err(error.context(why))
     }

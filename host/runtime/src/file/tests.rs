@@ -2,11 +2,22 @@
 
 use super::*;
 use crate::testing::Scratch;
+use snapback_core::disk::PlainRenames;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::sync::Arc;
 
 fn open(scratch: &Scratch, name: &str) -> Result<File> {
     File::open(&place::look_above(scratch.path(), "file", name).unwrap(), "file")
+}
+
+/// It on a disk that can do everything, and on one that can rename only.
+fn on_each_disk(scratch: &Scratch, name: &str, plain: bool) -> File {
+    let mut file = open(scratch, name).unwrap();
+    if plain {
+        file.disk = Disk::default().with_hook(Arc::new(PlainRenames));
+    }
+    file
 }
 
 fn read(file: &File) -> Option<String> {
@@ -33,27 +44,29 @@ fn names(scratch: &Scratch) -> Vec<String> {
 
 #[test]
 fn a_file_is_read_replaced_removed_and_made_again() {
-    let scratch = Scratch::new();
-    let path = scratch.path().join("f");
-    fs::write(&path, "one").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    rustix::fs::setxattr(&path, "user.x", b"y", rustix::fs::XattrFlags::empty()).unwrap();
-    let file = open(&scratch, "f").unwrap();
-    assert_eq!(read(&file).as_deref(), Some("one"));
-    replace(&file, b"two!").unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), "two!");
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
-    let mut value = [0; 8];
-    assert_eq!(rustix::fs::getxattr(&path, "user.x", &mut value).unwrap(), 1);
-    // What it put there itself is what was found.
-    replace(&file, b"three").unwrap();
-    assert_eq!(read(&file).as_deref(), Some("three"));
-    file.remove().unwrap();
-    file.remove().unwrap();
-    assert_eq!((read(&file), names(&scratch)), (None, vec![]));
-    replace(&file, b"four").unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
-    assert_eq!(names(&scratch), ["f"]);
+    for plain in [false, true] {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("f");
+        fs::write(&path, "one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        rustix::fs::setxattr(&path, "user.x", b"y", rustix::fs::XattrFlags::empty()).unwrap();
+        let file = on_each_disk(&scratch, "f", plain);
+        assert_eq!(read(&file).as_deref(), Some("one"));
+        replace(&file, b"two!").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two!");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        let mut value = [0; 8];
+        assert_eq!(rustix::fs::getxattr(&path, "user.x", &mut value).unwrap(), 1);
+        // What it put there itself is what was found.
+        replace(&file, b"three").unwrap();
+        assert_eq!(read(&file).as_deref(), Some("three"));
+        file.remove().unwrap();
+        file.remove().unwrap();
+        assert_eq!((read(&file), names(&scratch)), (None, vec![]));
+        replace(&file, b"four").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(names(&scratch), ["f"]);
+    }
 }
 
 #[test]
@@ -73,11 +86,11 @@ fn what_somebody_wrote_meanwhile_is_left_alone() {
         ("removed", |path| fs::remove_file(path).unwrap()),
     ];
     for (how, change) in changes {
-        for removing in [false, true] {
+        for (removing, plain) in [(false, false), (false, true), (true, false), (true, true)] {
             let scratch = Scratch::new();
             let path = scratch.path().join("f");
             fs::write(&path, "one").unwrap();
-            let file = open(&scratch, "f").unwrap();
+            let file = on_each_disk(&scratch, "f", plain);
             change(&path);
             let before = names(&scratch);
             let failed = if removing { file.remove() } else { replace(&file, b"two") };

@@ -148,7 +148,7 @@ impl Filling<'_> {
         const NO_LINK: [Errno; 4] = [Errno::XDEV, Errno::PERM, Errno::MLINK, Errno::OPNOTSUPP];
         match self.disk.link(from, old, to, new) {
             Ok(()) => return Ok(true),
-            Err(e) if NO_LINK.iter().any(|errno| e.os_error() == Some(errno.raw_os_error())) => {}
+            Err(e) if NO_LINK.iter().any(|&errno| e.is(errno)) => {}
             Err(e) => return Err(e),
         }
         let size = from.stat(old)?.map_or(0, |stat| stat.st_size as u64);

@@ -206,7 +206,7 @@ impl<'a> Asides<'a> {
             let id = String::from_utf8_lossy(&name[1..name.len().min(9)]).into_owned();
             let new = [format!("{prefix}{id}-{number}-").as_bytes(), last].concat();
             match self.disk.rename_noreplace(&aside.dir, name, &saved, &new) {
-                Err(e) if e.os_error() == Some(rustix::io::Errno::EXIST.raw_os_error()) => number += 1,
+                Err(e) if e.is(rustix::io::Errno::EXIST) => number += 1,
                 done => {
                     done?;
                     aside.dealt_with(name);

@@ -137,9 +137,7 @@ fn permitted(done: Result<()>) -> Result<bool> {
     };
     match done {
         Ok(()) => Ok(true),
-        Err(e) if e.os_error().is_some_and(|os| NOT_GIVEN.iter().any(|n| n.raw_os_error() == os)) => {
-            Ok(false)
-        }
+        Err(e) if NOT_GIVEN.iter().any(|&errno| e.is(errno)) => Ok(false),
         Err(e) => Err(e),
     }
 }
@@ -268,7 +266,7 @@ impl Attributes<'_> {
         let unwanted = |(name, _): &&Xattr| !is_systems(name) && !entry.xattrs.iter().any(|(n, _)| n == name);
         for (name, _) in have.iter().filter(unwanted) {
             match on.remove_xattr(self.disk, name) {
-                Err(e) if e.os_error() == Some(rustix::io::Errno::NODATA.raw_os_error()) => {}
+                Err(e) if e.is(rustix::io::Errno::NODATA) => {}
                 done if permitted(done.clone())? => {}
                 _ => self
                     .note

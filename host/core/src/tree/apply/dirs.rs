@@ -5,7 +5,6 @@ use super::attributes::On;
 use super::look::{kind_is, mode_is};
 use super::outcome::Refusal;
 use super::place::{Place, split};
-use super::put::is;
 use crate::error::{Kind, Result, show_bytes};
 use crate::tree::compare::Change;
 use crate::tree::node::Entry;
@@ -27,7 +26,7 @@ impl Run<'_> {
                 self.made(&change.path);
                 Ok(())
             }
-            Err(e) if is(&e, Errno::EXIST) => match place.stat_of(last)? {
+            Err(e) if e.is(Errno::EXIST) => match place.stat_of(last)? {
                 // Made by an earlier call, or by somebody: what is in it is looked at one by one.
                 Some(stat) if stat.is_dir() => Ok(()),
                 _ => {
@@ -50,8 +49,8 @@ impl Run<'_> {
                 Ok(())
             }
             // Gone already, or something else by now, which is looked at when it is replaced.
-            Err(e) if e.kind() == Kind::NotFound || is(&e, Errno::NOTDIR) => Ok(()),
-            Err(e) if is(&e, Errno::NOTEMPTY) || is(&e, Errno::EXIST) => {
+            Err(e) if e.kind() == Kind::NotFound || e.is(Errno::NOTDIR) => Ok(()),
+            Err(e) if e.is(Errno::NOTEMPTY) || e.is(Errno::EXIST) => {
                 self.refuse(Refusal::new(&change.path, self.what_stays(&change.path)?));
                 Ok(())
             }

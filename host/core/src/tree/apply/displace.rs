@@ -11,12 +11,10 @@ use super::aside::Aside;
 use super::look::CHANGED_SINCE;
 use super::outcome::Refusal;
 use super::place::{Place, split};
-use super::put::is;
 use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
 use crate::tree::node::Time;
 use crate::tree::scan::{Stat, stat_in};
-use rustix::io::Errno;
 use std::sync::Arc;
 
 /// A displaced entry, as it was when it was compared.
@@ -48,11 +46,9 @@ impl<'a> Run<'a> {
     ) -> Result<bool> {
         let last = split(&change.path).1;
         match self.disk.exchange(&aside.dir, name, &place.dir, last) {
-            Ok(()) => {}
+            Ok(true) => {}
+            Ok(false) => return self.exchange_in_steps(aside, name, place, change, stat),
             Err(e) if e.kind() == Kind::NotFound => return Ok(false),
-            Err(e) if is(&e, Errno::INVAL) => {
-                return self.exchange_in_steps(aside, name, place, change, stat);
-            }
             Err(e) => return Err(e),
         }
         if self.displaced(aside, name, change, stat)? {
@@ -62,7 +58,7 @@ impl<'a> Run<'a> {
         self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
         // Back; if our own comes out as we put it in, nobody lost anything.
         match self.disk.exchange(&aside.dir, name, &place.dir, last) {
-            Ok(()) => {}
+            Ok(_) => {}
             Err(e) if e.kind() == Kind::NotFound => {
                 if !self.bring_in(aside, name, place, last)? {
                     self.save(aside, name, &change.path)?;

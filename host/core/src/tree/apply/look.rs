@@ -109,7 +109,7 @@ impl Look<'_> {
             Node::Symlink(to) => match dir.read_link(name) {
                 Ok(now) => now == *to,
                 Err(e) if matches!(e.kind(), Kind::NotFound | Kind::Invalid) => false,
-                Err(e) if e.os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => false,
+                Err(e) if e.is(rustix::io::Errno::INVAL) => false,
                 Err(e) => return Err(e),
             },
             Node::CharDevice(major, minor) | Node::BlockDevice(major, minor) => stat.rdev == (*major, *minor),

@@ -164,11 +164,12 @@ impl<'a> Places<'a> {
                 Ok(dir) => return Ok(Some(dir)),
                 Err(error) => error,
             };
-            let is = |errno: rustix::io::Errno| error.os_error() == Some(errno.raw_os_error());
             match error.kind() {
                 Kind::NotFound | Kind::Invalid => return Ok(None),
                 _ if tries > 1 => return Err(error),
-                _ if is(rustix::io::Errno::MFILE) || is(rustix::io::Errno::NFILE) => lock(&self.kept).clear(),
+                _ if error.is(rustix::io::Errno::MFILE) || error.is(rustix::io::Errno::NFILE) => {
+                    lock(&self.kept).clear()
+                }
                 Kind::Denied if open_up => match at.stat_of(name)? {
                     // Where nothing is missing, another thread has opened it up meanwhile.
                     Some(stat) if stat.is_dir() && stat.uid == self.uid => {

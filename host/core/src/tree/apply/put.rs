@@ -11,15 +11,11 @@ use super::make::Draft;
 use super::outcome::Refusal;
 use super::place::{Place, split};
 use super::settle::has_attributes;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
 use crate::tree::scan::stat_in;
 use rustix::io::Errno;
 use std::sync::Arc;
-
-pub(super) fn is(error: &Error, errno: Errno) -> bool {
-    error.os_error() == Some(errno.raw_os_error())
-}
 
 impl<'a> Run<'a> {
     /// The directory that holds `path`, to change names in it; a refusal when it is not
@@ -130,13 +126,7 @@ impl<'a> Run<'a> {
     ) -> Result<bool> {
         match self.disk.rename_noreplace(&aside.dir, name, &place.dir, last) {
             Ok(()) => Ok(true),
-            Err(e) if is(&e, Errno::EXIST) => Ok(false),
-            // A file system without this: a link fails as well when the name is taken.
-            Err(e) if is(&e, Errno::INVAL) => match self.disk.link(&aside.dir, name, &place.dir, last) {
-                Ok(()) => self.disk.unlink(&aside.dir, name).map(|()| true),
-                Err(e) if is(&e, Errno::EXIST) => Ok(false),
-                Err(e) => Err(e),
-            },
+            Err(e) if e.is(Errno::EXIST) => Ok(false),
             Err(e) => Err(e),
         }
     }

@@ -1,11 +1,10 @@
 //! What the system would refuse is found while planning, and nothing is touched.
 
 use super::world::World;
-use crate::disk::{Hook, Op, OpKind};
+use crate::disk::{Hook, Op, OpKind, PlainRenames};
 use crate::error::Kind;
 use crate::testing::{as_nobody, give_to_nobody};
 use rustix::fs::IFlags;
-use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::sync::Arc;
 
@@ -251,20 +250,6 @@ fn stopping_takes_back_what_was_done() {
     }
 }
 
-/// A file system that can neither exchange nor rename without replacing.
-struct Plain;
-
-impl Hook for Plain {
-    fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
-        match op.kind {
-            OpKind::Exchange | OpKind::RenameNoReplace => {
-                Err(std::io::Error::from_raw_os_error(Errno::INVAL.raw_os_error()))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 #[test]
 fn a_file_system_with_plain_renames_only() {
     let world = World::new("plain");
@@ -272,10 +257,10 @@ fn a_file_system_with_plain_renames_only() {
     let (before, stored) = (world.state(), world.record());
     super::spoil(&world);
     let (spoilt, current) = (world.state(), world.record());
-    let outcome = world.restore_with(&stored, &current, &[], Some(Arc::new(Plain))).unwrap();
+    let outcome = world.restore_with(&stored, &current, &[], Some(Arc::new(PlainRenames))).unwrap();
     assert!(outcome.refused.is_empty() && outcome.notes.is_empty(), "{outcome:?}");
     world.state().assert_is(&before, &["a/x", "a/y", "b/deep/er/z"]);
-    world.restore_with(&current, &stored, &[], Some(Arc::new(Plain))).unwrap();
+    world.restore_with(&current, &stored, &[], Some(Arc::new(PlainRenames))).unwrap();
     assert_eq!(world.state().what(), spoilt.what());
     assert_eq!(world.leftovers(), [""; 0]);
 }
