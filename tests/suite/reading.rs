@@ -25,6 +25,8 @@ fn a_diff_is_letters_paths_and_how_much() {
     s.write("text", "something else\n");
     assert_eq!(s.ok(["diff", &id, after.trim()]).out(), want);
     assert_eq!(s.ok(["diff", "--stat", &id, after.trim()]).out(), "tree: 3 modified, 2 added, 1 deleted\n");
+    let names = "M binary\nA d/\nA d/new\nD gone\nM mode\nM text\n";
+    assert_eq!(s.ok(["diff", "--names", &id, after.trim()]).out(), names);
     s.snapback(["diff", "--exit-code", &id, after.trim()]).exits(1);
 }
 
