@@ -51,11 +51,15 @@ pub struct DiffArgs {
     #[arg(long = "path", value_name = "P")]
     pub paths: Vec<PathBuf>,
     /// Show changed text as a patch
-    #[arg(short, long, conflicts_with = "stat")]
+    #[arg(short, long, conflicts_with_all = ["stat", "names"])]
     pub patch: bool,
     /// Show counts only
-    #[arg(long)]
+    #[arg(long, conflicts_with = "names")]
     pub stat: bool,
+    /// Show letters and paths only: not how much of a file changed, nor what differs in a
+    /// database
+    #[arg(long, visible_alias = "name-status")]
+    pub names: bool,
     /// Exit with 1 when something changed, with 2 on an error
     #[arg(long)]
     pub exit_code: bool,

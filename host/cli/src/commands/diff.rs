@@ -104,6 +104,8 @@ fn base<'a>(change: &Difference, bases: &'a [Base<'_>]) -> Option<&'a [u8]> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A letter and a path.
+    Names,
+    /// How much of it changed as well.
     Short,
     /// As a patch.
     Patch,
@@ -115,10 +117,11 @@ enum Form {
 
 impl Form {
     fn of(args: &DiffArgs, json: bool) -> Self {
-        match (json, args.patch, args.stat) {
-            (true, ..) => Self::Json,
-            (_, true, _) => Self::Patch,
-            (_, _, true) => Self::Stat,
+        match args {
+            _ if json => Self::Json,
+            DiffArgs { patch: true, .. } => Self::Patch,
+            DiffArgs { stat: true, .. } => Self::Stat,
+            DiffArgs { names: true, .. } => Self::Names,
             _ => Self::Short,
         }
     }
@@ -164,6 +167,7 @@ impl Found<'_> {
                 self.counts.entry(change.target.to_string()).or_default().add(change.kind);
                 Ok(())
             }
+            Form::Names => self.head(change, None),
             Form::Short => {
                 let amount = entries.filter(|_| change.what == What::Entry);
                 let amount = amount.and_then(|entries| self.amount(change, entries));
@@ -237,7 +241,7 @@ impl Found<'_> {
                     self.out.line(&format!("{target}: {}", counts.as_happened()))?;
                 }
             }
-            Form::Short | Form::Patch => {}
+            Form::Names | Form::Short | Form::Patch => {}
         }
         self.out.flush()
     }
