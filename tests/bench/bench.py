@@ -3,7 +3,7 @@
     tests/bench/run [NAME...] [--all] [--quick] [--rounds N] [--snapback FILE] [--floor FILE]
                     [--dir DIR] [--disk DIR] [--json FILE]
 
-Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), D (a SQLite database that is
+Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), C (100,000 changes), D (a SQLite database that is
 open), V (10,000 files and 500 MB in a Docker volume), P (a third-party component), R (Postgres and
 Redis). Without any: all but B; with --all also B, and more peers. --quick is S alone, with two
 rounds: it shows that the measurements work. Peers that are missing are installed by root on Debian, else named.
@@ -11,6 +11,7 @@ Corpora are kept below --dir: in memory, or where that has no room in the user's
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -24,6 +25,7 @@ import tempfile
 import database
 import floors
 import large
+import many
 import peers
 import plugin
 import servers
@@ -37,7 +39,7 @@ from table import results_table, targets_table
 from targets import targets
 from trees import Trees
 
-NAMES = ("500", "S", "M", "L", "B", "D", "V", "P", "R")
+NAMES = ("500", "S", "M", "L", "B", "C", "D", "V", "P", "R")
 ROUNDS, STEPS, SMALL_ROUNDS = 3, 10, 200
 # Bytes that must be free for corpora, trees and stores; about twice what is used at most.
 ROOM = 12 << 30
@@ -55,11 +57,13 @@ class Bench:
         self.snapback = (options.snapback or floors.program()).resolve()
         self.floor = (options.floor or floors.floor()).resolve()
         self.hello = floors.hello(work)
-        self.database = floors.database()
-        self.receive = floors.receive()
         environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LC_ALL": "C", "TMPDIR": str(work)}
         self.runner = Runner(work, environment)
         self.compile_components()
+
+    # Built by the measurements that have them.
+    database = functools.cached_property(lambda self: floors.database())
+    receive = functools.cached_property(lambda self: floors.receive())
 
     def compile_components(self):
         """Takes a snapshot of nothing: what is compiled for the first one is kept."""
@@ -83,6 +87,8 @@ class Bench:
             small.measure(self, 20 if quick else SMALL_ROUNDS)
         elif name == "B":
             large.measure(self)
+        elif name == "C":
+            many.measure(self, rounds)
         elif name == "D":
             database.measure(self, rounds)
         elif name == "V":

@@ -113,7 +113,7 @@ class Snapback(Peer):
         return self.job("undo", "-q", "--yes")
 
     def diff(self):
-        return self.job("diff", "@0")
+        return self.job("diff", "--names", "@0")
 
     def patch(self):
         return self.job("diff", "-p", "@0")

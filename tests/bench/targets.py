@@ -6,6 +6,7 @@ A line whose figures were not measured says so and is neither met nor missed.
 import typing
 
 import database
+import many
 import plugin
 import servers
 import small
@@ -63,6 +64,8 @@ def targets(results):
     for corpus in "M", "L":
         yield Target(corpus, "diff, names alone: CPU, of shadow git", cpu(corpus, "diff", GIT), 0.6)
         yield Target(corpus, "diff -p: CPU, of shadow git", cpu(corpus, "diff -p", GIT), 0.6)
+    first_line = results.wall(many.NAME, many.FIRST_LINE, mine)
+    yield Target(many.NAME, "diff of 100,000 changes: until its first line", first_line, 1.0, "s")
     yield Target(B, f"first snapshot: CPU, of {APPEND}", cpu(B, FIRST, APPEND), 1.4)
     yield Target(B, "first snapshot: allocated where blocks can be shared, of the corpus", allocated(results), 0.05)
     yield Target(B, f"{CHANGED}: CPU, of {HASH}", cpu(B, CHANGED, HASH), 1.3)
