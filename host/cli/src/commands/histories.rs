@@ -67,6 +67,10 @@ pub fn collect(context: &Context, dry: bool) -> Result<Collected> {
         let young = words::count(collected.young as u64, "history");
         context.talk.detail(format_args!("kept: {young} of removed projects, used in the last 30 days"));
     }
+    if collected.holding > 0 {
+        let holding = words::count(collected.holding as u64, "history");
+        context.talk.detail(format_args!("kept: {holding} of removed projects, for what is not let go of"));
+    }
     if collected.unknown > 0 {
         let unknown = words::count(collected.unknown as u64, "history");
         context.talk.detail(format_args!("kept: {unknown} of projects whose file system is not there"));

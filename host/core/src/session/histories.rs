@@ -5,11 +5,13 @@
 //! there to say so: one that is only unmounted, or whose file system cannot be told, is
 //! kept. Of a history only what is kept outside the project goes, never a project's own
 //! store; it goes from sight in one step, and while it goes no other command brings it
-//! back.
+//! back. What its snapshots hold outside goes before it; where that cannot go, the history
+//! stays for sixty days more, and it is said each time that somebody asks.
 
+use super::release::Held;
 use super::{Environment, Session, twin};
 use crate::disk::Dir;
-use crate::error::Result;
+use crate::error::{Result, show};
 use crate::history::{Snapshot, snapshot};
 use crate::project::STORE;
 use crate::project::mounts::{self, Mounts};
@@ -23,6 +25,8 @@ use std::time::{Duration, SystemTime};
 
 /// An orphaned history is kept so long after its last use.
 const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// One that holds something outside which cannot go is kept so long.
+const HELD: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// Orphans are looked for by themselves at most so often.
 const EVERY: Duration = Duration::from_secs(86_400);
 /// A file whose time says when they were looked for.
@@ -80,6 +84,19 @@ pub struct Collected {
     pub young: usize,
     /// Those that stay, since it cannot be told whether their project is gone.
     pub unknown: usize,
+    /// Those that stay, since what they hold outside is not let go of.
+    pub holding: usize,
+}
+
+/// How orphans are gone through.
+#[derive(Clone, Copy)]
+struct How {
+    /// Nothing is changed.
+    dry: bool,
+    /// What may not answer is asked all the same.
+    patient: bool,
+    /// The project's store had the same files under second names.
+    linked: bool,
 }
 
 /// All histories of a user.
@@ -173,7 +190,7 @@ impl<'a> Histories<'a> {
     }
 
     /// Removes the orphans that were not used for thirty days; with `dry`, only says
-    /// which. Without `patient`, no file system is touched that may not answer.
+    /// which. Without `patient`, no file system is touched that may not answer, and no server.
     ///
     /// # Errors
     /// When the state directory cannot be written.
@@ -188,11 +205,16 @@ impl<'a> Histories<'a> {
             match self.whereabouts(known, patient) {
                 Whereabouts::There => {}
                 Whereabouts::Unknown => collected.unknown += 1,
-                Whereabouts::Gone => self.one(self.history(known), &state, dry, &mut collected)?,
+                Whereabouts::Gone => {
+                    // What lay on the state directory's own file system was linked with it.
+                    let linked = known.on.is_some() && known.on == self.mounts.on(&self.env.state);
+                    let how = How { dry, patient, linked };
+                    self.one(self.history(known), &state, how, &mut collected)?;
+                }
             }
         }
         for history in self.rootless(&known) {
-            self.one(history, &state, dry, &mut collected)?;
+            self.one(history, &state, How { dry, patient, linked: false }, &mut collected)?;
         }
         if !dry {
             let left = state.names()?.into_iter().filter(|name| name.starts_with(GONE.as_bytes()));
@@ -201,17 +223,45 @@ impl<'a> Histories<'a> {
         Ok(collected)
     }
 
-    fn one(&self, history: History, state: &Dir, dry: bool, collected: &mut Collected) -> Result<()> {
+    fn one(&self, history: History, state: &Dir, how: How, collected: &mut Collected) -> Result<()> {
         let now = self.env.clock.now();
-        if history.used.is_none_or(|used| now.duration_since(used) < KEPT) {
+        let age = history.used.map(|used| now.duration_since(used)).filter(|age| *age >= KEPT);
+        let Some(age) = age else {
             collected.young += 1;
             return Ok(());
-        }
-        if !dry {
+        };
+        if !how.dry {
+            if !self.let_go(&history, how, age >= HELD) {
+                collected.holding += 1;
+                return Ok(());
+            }
             self.drop_history(&history, state)?;
         }
         collected.dropped.push(history);
         Ok(())
+    }
+
+    /// Lets go of what `history` holds outside; whether it may go now. What cannot go is told,
+    /// and keeps it unless this is the `last` time that it is tried.
+    fn let_go(&self, history: &History, how: How, last: bool) -> bool {
+        let Some(place) = twin::place(self.env, &history.store) else { return true };
+        let held = Held::of(&place);
+        if held.is_nothing() {
+            return true;
+        }
+        // A server that does not answer is nothing to wait for by the way.
+        if !how.patient && !last {
+            return false;
+        }
+        let root = history.root.clone().unwrap_or_else(|| place.clone());
+        let stuck = held.let_go(self.env, &place, &root, how.linked);
+        for (target, error) in &stuck {
+            let stays = if last { "and its history goes all the same" } else { "and its history stays" };
+            let doing =
+                format!("what `{target}` of the removed project {} holds is not gone, {stays}", show(&root));
+            self.env.report.troubled(&doing, error);
+        }
+        last || stuck.is_empty()
     }
 
     fn drop_history(&self, history: &History, state: &Dir) -> Result<()> {

@@ -8,6 +8,10 @@
 //!
 //! Invariant: nothing is let go of that a snapshot still has, under whatever name.
 
+mod orphaned;
+
+pub(super) use orphaned::Held;
+
 use super::{Environment, Project, Session, snapshots};
 use crate::backend::{Backend, Call, Cancel, Part, Target};
 use crate::disk::Dir;
