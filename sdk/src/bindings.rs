@@ -70,3 +70,20 @@ pub mod releases {
         default_bindings_module: "snapback_sdk::bindings::releases",
     });
 }
+
+/// The same for proposals.
+pub mod finds {
+    wit_bindgen::generate!({
+        path: "../wit",
+        inline: "
+            package snapback:finds;
+            world finds {
+                export snapback:plugin/finder@0.1.0;
+            }
+        ",
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_find",
+        default_bindings_module: "snapback_sdk::bindings::finds",
+    });
+}

@@ -58,6 +58,7 @@ pub mod process;
 mod wait;
 
 pub use bindings::explains::exports::snapback::plugin::explain::Change;
+pub use bindings::finds::exports::snapback::plugin::finder::Finding;
 pub use bindings::snapback::plugin::store::{Draft, Object, Part};
 pub use bindings::snapback::plugin::types::{Error, ErrorKind, Target};
 pub use bindings::wasi::io::{poll, streams};
@@ -157,6 +158,15 @@ pub trait Release {
     fn discard(target: &Target, parts: Vec<Part>) -> Result<()>;
 }
 
+/// Proposals for targets, which `snapback init` writes down for the user to switch on;
+/// exported by `export!(Type, find)`. The manifest names the files that it wants to hear
+/// of: `finds = ["compose.yaml"]`.
+pub trait Find {
+    /// What there is to cover, where `matches` are the paths of such files from the project's
+    /// root. Nothing can be opened or asked here.
+    fn discover(matches: Vec<String>) -> Vec<Finding>;
+}
+
 /// Takes the part called `name` out of `parts`.
 ///
 /// # Errors
@@ -202,6 +212,12 @@ impl<T: Release> bindings::releases::exports::snapback::plugin::release::Guest f
     }
 }
 
+impl<T: Find> bindings::finds::exports::snapback::plugin::finder::Guest for Adapter<T> {
+    fn discover(matches: Vec<String>) -> Vec<Finding> {
+        T::discover(matches)
+    }
+}
+
 /// The host makes an error of what a panic says; without this it would only know that
 /// there was one.
 fn speak_before_giving_up() {
@@ -212,8 +228,8 @@ fn speak_before_giving_up() {
     }));
 }
 
-/// Makes a type that implements [`Backend`] the component's backend; with `explain` and
-/// `release` also what [`Explain`] and [`Release`] do. Built for another target than
+/// Makes a type that implements [`Backend`] the component's backend; with `explain`,
+/// `release` and `find` also what [`Explain`], [`Release`] and [`Find`] do. Built for another target than
 /// WebAssembly it only checks the type, so that a backend's own tests run anywhere.
 #[macro_export]
 macro_rules! export {
@@ -258,6 +274,17 @@ macro_rules! export_more {
         #[cfg(not(target_family = "wasm"))]
         const _: () = $crate::check_release::<$backend>();
     };
+    (find $backend:ty) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code, reason = "exported functions have fixed names and raw arguments")]
+        const _: () = {
+            type Exported = $crate::Adapter<$backend>;
+    $crate::bindings::finds::export_find!(Exported with_types_in $crate::bindings::finds);
+        };
+
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = $crate::check_find::<$backend>();
+    };
 }
 
 /// Compiles only for a [`Backend`].
@@ -271,3 +298,7 @@ pub const fn check_explain<T: Explain>() {}
 /// Compiles only for a [`Release`].
 #[doc(hidden)]
 pub const fn check_release<T: Release>() {}
+
+/// Compiles only for a [`Find`].
+#[doc(hidden)]
+pub const fn check_find<T: Find>() {}

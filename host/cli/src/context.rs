@@ -23,7 +23,7 @@ use snapback_core::project::root;
 use snapback_core::project::user::User;
 use snapback_core::session::{Environment, Project};
 use snapback_core::text::Bytes;
-use snapback_runtime::reach::Surroundings;
+use snapback_runtime::reach::{Surroundings, address};
 use snapback_runtime::trust::Trust;
 use snapback_runtime::{Registry, Setup};
 use std::path::{Path, PathBuf};
@@ -165,6 +165,7 @@ impl Context {
             around: Surroundings {
                 variables: places::variable,
                 programs: places.path.clone(),
+                names: address::system(),
                 scratch: std::env::temp_dir(),
                 own: Arc::new(own),
                 git: Arc::new(places.git.clone()),

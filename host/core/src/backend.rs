@@ -232,6 +232,18 @@ pub trait Backend: Send + Sync {
     }
 }
 
+/// The backend that takes in databases which were found and which nobody declared: each
+/// becomes a target of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adopter {
+    /// The backend's name.
+    pub backend: String,
+    /// Its setting for where a database is.
+    pub setting: String,
+    /// What it calls the part of a snapshot that a database is.
+    pub part: String,
+}
+
 /// Finds backends by name.
 pub trait Backends: Send + Sync {
     /// The names of all backends that can be used here.
@@ -242,6 +254,14 @@ pub trait Backends: Send + Sync {
     /// # Errors
     /// `NotFound`, or what is wrong with the backend.
     fn settings(&self, name: &str) -> Result<Vec<String>>;
+
+    /// Who takes in databases that were found.
+    ///
+    /// # Errors
+    /// `NotFound` when nobody does.
+    fn adopter(&self) -> Result<Adopter> {
+        Err(Error::new(Kind::NotFound, "no backend covers databases that were found"))
+    }
 
     /// The settings of `target` that name files which its backend captures by itself:
     /// trees leave them out.

@@ -5,7 +5,7 @@
 //! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
 //! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `docker`
 //! (volumes), `process` (programs) and `file` (single files) likewise,
-//! `registry` (all of it together). Knows objects and trees, not history; never prints;
+//! `propose` (targets for files that are known), `registry` (all of it together). Knows objects and trees, not history; never prints;
 //! reads no environment.
 
 mod abi;
@@ -22,6 +22,7 @@ pub mod grant;
 pub mod laws;
 pub mod manifest;
 mod process;
+pub mod propose;
 pub mod reach;
 mod registry;
 pub mod sqlite;

@@ -11,6 +11,8 @@ use std::fmt;
 const MAX_LEN: usize = 64 * 1024;
 /// Longest text that is shown of it, in characters.
 const MAX_TEXT: usize = 200;
+/// Most sentences about what it does not carry.
+const MAX_LIMITS: usize = 20;
 
 /// What a backend says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -23,6 +25,12 @@ pub struct Manifest {
     /// What it covers, in a few words.
     #[serde(default)]
     pub summary: String,
+    /// What it does not carry, for whoever has to know; one sentence each.
+    #[serde(default)]
+    pub limits: Vec<String>,
+    /// Names of files that it would like to propose targets for.
+    #[serde(default)]
+    pub finds: Vec<String>,
     /// Its settings, in the order in which people read them.
     #[serde(default, rename = "setting")]
     pub settings: Vec<Setting>,
@@ -51,6 +59,11 @@ pub struct Setting {
     /// Its value when it is not given, in text form.
     #[serde(default, deserialize_with = "text_form")]
     pub default: Option<String>,
+    /// For kind database: one that is found, and that nobody declared, becomes a target with
+    /// this setting, and what a tree has of it is handed over as the part of this name.
+    /// Only a backend that came inside the program is handed anything.
+    #[serde(default)]
+    pub found_as: Option<String>,
     /// What it does, in a few words.
     #[serde(default)]
     pub help: String,
@@ -153,6 +166,10 @@ impl Manifest {
             if setting.list && setting.kind.is_authority() {
                 return of("is a list, and each thing that is opened needs a setting of its own");
             }
+            if setting.found_as.as_ref().is_some_and(|part| setting.kind != Kind::Database || !is_name(part))
+            {
+                return of("cannot be what is found: that is a database, and a part has a name");
+            }
             if let Some(default) = &setting.default
                 && let Err(e) = crate::grant::check_value(setting, default)
             {
@@ -161,6 +178,10 @@ impl Manifest {
         }
         manifest.version = shorten(&manifest.version);
         manifest.summary = shorten(&manifest.summary);
+        manifest.limits.truncate(MAX_LIMITS);
+        for limit in &mut manifest.limits {
+            *limit = shorten(limit);
+        }
         for setting in &mut manifest.settings {
             setting.help = shorten(&setting.help);
         }

@@ -10,15 +10,16 @@ use crate::digest;
 use crate::discover::{self, Found, Origin};
 use crate::engine::Engine;
 use crate::grant::Limits;
-use crate::manifest::{Manifest, shorten};
+use crate::manifest::{self, Manifest, shorten};
 use crate::reach::Surroundings;
 use crate::trust::{Question, Trust};
-use snapback_core::backend::{Backend, Backends, Target};
+use snapback_core::backend::{Adopter, Backend, Backends, Target};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::nearest;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use wasmtime::component::Component;
 
 /// Where things are; the environment is the caller's to read.
 #[derive(Debug, Clone, Default)]
@@ -185,7 +186,7 @@ impl Registry {
         &self.trust
     }
 
-    fn find(&self, name: &str) -> Result<Found> {
+    pub(crate) fn find(&self, name: &str) -> Result<Found> {
         let all = discover::all(&self.folders);
         let known: Vec<String> = all.iter().filter(|f| f.problem.is_none()).map(|f| f.name.clone()).collect();
         let mut problem = None;
@@ -257,6 +258,12 @@ impl Registry {
         Some((Manifest::parse(&facts.manifest).ok()?, crate::abi::v0_1::asked(&facts.imports)))
     }
 
+    /// A component, made ready to be linked.
+    pub(crate) fn compiled(&self, bytes: &[u8]) -> Result<(&Engine, Component)> {
+        let engine = self.engine()?;
+        Ok((engine, self.cache.load(engine, &digest::of(bytes), bytes)?.0))
+    }
+
     fn engine(&self) -> Result<&Engine> {
         self.engine.get_or_init(Engine::new).as_ref().map_err(Clone::clone)
     }
@@ -314,9 +321,21 @@ impl Backends for Registry {
         Ok(self.manifest(name)?.settings.into_iter().map(|setting| setting.key).collect())
     }
 
+    fn adopter(&self) -> Result<Adopter> {
+        // Only what came inside the program is handed what nobody asked it to cover.
+        for builtin in builtin::ALL {
+            let Manifest { name, settings, .. } = Manifest::parse(builtin.manifest)?;
+            let setting = settings.into_iter().find_map(|s| Some((s.key, s.found_as?)));
+            if let Some((setting, part)) = setting {
+                return Ok(Adopter { backend: name, setting, part });
+            }
+        }
+        Err(Error::new(Kind::NotFound, "no backend covers databases that were found"))
+    }
+
     fn claims(&self, target: &Target) -> Result<Vec<String>> {
         let settings = self.manifest(&target.backend)?.settings.into_iter();
-        let files = settings.filter(|setting| setting.kind == crate::manifest::Kind::Database);
+        let files = settings.filter(|setting| setting.kind == manifest::Kind::Database);
         Ok(files.filter_map(|s| target.settings.get(&s.key).cloned().or(s.default)).collect())
     }
 

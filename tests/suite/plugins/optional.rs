@@ -6,6 +6,71 @@ use crate::{each_user, sandbox};
 use snapback_tests::Sandbox;
 use std::fs;
 
+/// Copies of the room of a keeper, by absolute path, since the project is to go.
+fn removed(s: &Sandbox) {
+    keeper(s);
+    let toml = s.read("snapback.toml").replace("../room", s.home().join("room").to_str().unwrap());
+    s.write("snapback.toml", toml);
+    s.ok(["trust", "--digest", &digest(&s.snapback(["snap"]).err())]);
+    s.run("echo two > ../room/state");
+    assert_eq!(copies(s), "copy-1 ");
+}
+
+/// What is kept of projects, so many days after their last use.
+fn collect(s: &Sandbox, days: u32) -> snapback_tests::Output {
+    s.finish(s.command("sh").current_dir(s.home()).args([
+        "-c",
+        &format!(
+            "touch -d '{days} days ago' \"$XDG_STATE_HOME\"/snapback/roots/*; exec \"$SNAPBACK\" gc --all"
+        ),
+    ]))
+}
+
+fn left(s: &Sandbox) -> String {
+    s.finish(s.command("sh").current_dir(s.home()).args(["-c", "ls room | grep copy | tr '\\n' ' '"])).out()
+}
+
+#[test]
+fn what_a_removed_project_held_goes_with_its_history() {
+    each_user(|s| {
+        removed(s);
+        std::fs::remove_dir_all(s.project()).unwrap();
+        collect(s, 29).exits(0).says("dropped 0 histories");
+        assert_eq!(left(s), "copy-1 ");
+        collect(s, 31).exits(0).says("dropped 1 history").never_says("is not gone");
+        assert_eq!(left(s), "");
+    });
+}
+
+#[test]
+fn what_cannot_go_keeps_the_history_of_a_removed_project_for_a_while_and_is_said() {
+    let s = sandbox();
+    removed(&s);
+    std::fs::remove_dir_all(s.project()).unwrap();
+    std::fs::write(s.home().join("room/stuck"), "").unwrap();
+    let said = collect(&s, 31);
+    said.exits(0)
+        .says("dropped 0 histories")
+        .says("what `keeper` of the removed project")
+        .says("the room is stuck");
+    said.says("remove `stuck`").says("and its history stays");
+    // In the end it goes all the same, and what stays behind is named.
+    collect(&s, 91).exits(0).says("dropped 1 history").says("and its history goes all the same");
+    assert_eq!(left(&s), "copy-1 ");
+}
+
+#[test]
+fn a_project_that_was_only_moved_keeps_what_it_holds() {
+    let s = sandbox();
+    removed(&s);
+    let moved = s.home().join("moved");
+    std::fs::rename(s.project(), &moved).unwrap();
+    collect(&s, 91).exits(0).never_says("is not gone");
+    assert_eq!(left(&s), "copy-1 ");
+    std::fs::rename(&moved, s.project()).unwrap();
+    s.ok(["verify"]);
+}
+
 /// A project with a target of the backend that keeps copies beside its file, agreed to.
 fn keeper(s: &Sandbox) {
     s.sh("mkdir -p \"$XDG_DATA_HOME/snapback/plugins\" ../room && printf 'a\\nb\\n' > ../room/state");

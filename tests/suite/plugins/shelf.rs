@@ -113,3 +113,38 @@ fn what_cannot_be_checked_is_said() {
     s.write("law.toml", "[tets]\n");
     s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"]).fails(2, &["law.toml", "tets"]);
 }
+
+#[test]
+fn targets_are_proposed_for_files_that_a_backend_knows_and_nothing_is_switched_on() {
+    let s = sandbox();
+    s.sh("mkdir -p \"$XDG_DATA_HOME/snapback/plugins\" deploy node_modules
+        touch deploy/volumes.list node_modules/volumes.list
+        printf 'services:\\n  db:\\n    volumes: [pgdata:/v]\\nvolumes:\\n  pgdata:\\n  far:\\n    external: true\\n    name: real\\n' > compose.yaml
+        printf 'volumes: {cache: }\\n' > deploy/docker-compose.yml");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/components/holder/holder.wasm");
+    std::fs::copy(path, folder(&s).join("holder.wasm")).expect("the component for tests is checked in");
+    s.ok(["init"]).says("4 targets proposed");
+    let text = s.read("snapback.toml");
+    for (backend, name, volume) in [
+        ("docker-volume", "pgdata", "pgdata"),
+        ("docker-volume", "far", "real"),
+        ("docker-volume", "cache", "cache"),
+        ("holder", "listed", "deploy_volumes.list"),
+    ] {
+        let lines =
+            format!("#[[target]]\n#name = \"{name}\"\n#backend = \"{backend}\"\n#volume = \"{volume}\"\n");
+        assert!(text.contains(&lines), "{lines}{text}");
+    }
+    // Nobody was asked for anything, and no engine is needed.
+    s.run("true");
+    s.ok(["status"]).prints("targets   tree\n");
+}
+
+#[test]
+fn what_a_backend_does_not_carry_is_shown() {
+    let s = sandbox();
+    let shown = s.ok(["backends", "show", "docker-volume"]);
+    shown.prints("does not carry").prints("inode flags").prints("`trusted.*`").prints("`lies-in`");
+    let json = s.ok(["backends", "show", "docker-volume", "--json"]).json();
+    assert!(json["limits"].as_array().unwrap().len() >= 4, "{json}");
+}

@@ -7,6 +7,7 @@ use crate::render::words::count;
 use snapback_core::backend::Backends;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::config::FILE;
+use snapback_core::report::Report as _;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 
@@ -27,7 +28,12 @@ pub fn run(context: &mut Context) -> Result<Code> {
     }
     let surveys = project.survey()?;
     let backends = context.backends(project.root());
-    let found = Found { surveys: &surveys, backends: backends.names() };
+    let (proposals, failed) = backends.proposals(project.root());
+    for error in &failed {
+        context.talk.troubled("it may have more to propose", error);
+    }
+    let found =
+        Found { surveys: &surveys, backends: backends.names(), adopter: backends.adopter().ok(), proposals };
     let text = starter::text(&found);
     let mut file =
         File::options().write(true).create_new(true).open(&path).map_err(|error| match error.kind() {
@@ -35,10 +41,13 @@ pub fn run(context: &mut Context) -> Result<Code> {
             _ => Error::io(error, "could not write", &path),
         })?;
     file.write_all(text.as_bytes()).map_err(|error| Error::io(error, "could not write", &path))?;
-    let more = match starter::databases(&surveys).count() as u64 {
+    let mut more = match starter::databases(&surveys).count() as u64 {
         0 => String::new(),
         number => format!(", {} found", count(number, "database")),
     };
+    if !found.proposals.is_empty() {
+        more += &format!(", {} proposed", count(found.proposals.len() as u64, "target"));
+    }
     context.talk.say(format_args!("wrote {}: all of it is as it was without{more}", show(&path)));
     Ok(Code::DONE)
 }

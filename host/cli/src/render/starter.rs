@@ -5,10 +5,14 @@
 
 use super::left_out;
 use super::words::count;
+use snapback_core::backend::Adopter;
 use snapback_core::database::to_setting;
 use snapback_core::error::show_bytes;
+use snapback_core::project::config::TREE;
 use snapback_core::project::units::human;
 use snapback_core::tree::Survey;
+use snapback_runtime::propose::Proposal;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Things of one kind that are named.
 const NAMED: usize = 12;
@@ -21,6 +25,10 @@ pub struct Found<'a> {
     pub surveys: &'a [(String, Survey)],
     /// The backends that can be used.
     pub backends: Vec<String>,
+    /// Who takes in the databases that are found; none when nobody does.
+    pub adopter: Option<Adopter>,
+    /// What backends would cover as well.
+    pub proposals: Vec<Proposal>,
 }
 
 /// The keys of `[snapshot]` with their defaults and what they do.
@@ -63,18 +71,28 @@ pub fn text(found: &Found<'_>) -> String {
             lines.extend(paths.take(NAMED).map(|line| format!("#   {line}")));
         }
     }
+    let mut names = Names::default();
     for path in databases(found.surveys).take(NAMED) {
+        let Some(adopter) = &found.adopter else { break };
         lines.extend([
             String::new(),
             "# A database. It is captured without this, and called by its path; with it there is a"
                 .to_owned(),
             "# name for it, and it may be in the snapshots during a run.".to_owned(),
-            "#[[target]]".to_owned(),
-            format!("#name = {}", toml(name_of(path))),
-            "#backend = \"sqlite\"".to_owned(),
-            format!("#path = {}", toml(to_setting(path))),
-            "#every-interval = true".to_owned(),
         ]);
+        let settings = [(adopter.setting.clone(), to_setting(path))].into();
+        lines.extend(target(&names.of(path), &adopter.backend, &settings));
+        lines.push("#every-interval = true".to_owned());
+    }
+    for Proposal { backend, target: proposed } in found.proposals.iter().take(NAMED) {
+        lines.extend([
+            String::new(),
+            format!(
+                "# Proposed by the backend {backend}. It is not captured without this, and wants your yes"
+            ),
+            "# (`snapback trust`).".to_owned(),
+        ]);
+        lines.extend(target(&names.of(proposed.name.as_bytes()), backend, &proposed.settings));
     }
     lines.extend([
         String::new(),
@@ -89,9 +107,34 @@ pub fn databases(surveys: &[(String, Survey)]) -> impl Iterator<Item = &[u8]> {
     surveys.iter().flat_map(|(_, survey)| &survey.databases).map(Vec::as_slice)
 }
 
+/// A proposal for a target.
+fn target(name: &str, backend: &str, settings: &BTreeMap<String, String>) -> Vec<String> {
+    let mut lines = vec!["#[[target]]".to_owned()];
+    let pairs = [("name", name), ("backend", backend)].into_iter();
+    let pairs = pairs.chain(settings.iter().map(|(key, value)| (&**key, &**value)));
+    lines.extend(pairs.map(|(key, value)| format!("#{key} = {}", toml(value.to_owned()))));
+    lines
+}
+
 /// `text` as a value.
 fn toml(text: String) -> String {
     toml::Value::String(text).to_string()
+}
+
+/// Names of targets, each given once.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    /// One for what is at `path`, that nothing else has.
+    fn of(&mut self, path: &[u8]) -> String {
+        let plain = name_of(path);
+        let numbered = (2..).map(|number| format!("{plain}-{number}"));
+        let mut all = std::iter::once(plain.clone()).chain(numbered);
+        let free = all.find(|name| name != TREE && !self.0.contains(name)).unwrap_or_default();
+        self.0.insert(free.clone());
+        free
+    }
 }
 
 /// A name that a target may have: that of the file, without its ending.
@@ -110,6 +153,7 @@ mod tests {
     use snapback_core::project::config::Config;
     use snapback_core::tree::Precious;
     use snapback_core::tree::root::Why;
+    use snapback_runtime::propose::Finding;
 
     fn found() -> Vec<(String, Survey)> {
         let survey = Survey {
@@ -125,10 +169,24 @@ mod tests {
         vec![("tree".into(), survey)]
     }
 
+    fn with<'a>(surveys: &'a [(String, Survey)], backends: &[&str]) -> Found<'a> {
+        let [backend, setting, part] = ["sqlite", "path", "database"].map(str::to_owned);
+        let volume = |(name, volume): (&str, &str)| Proposal {
+            backend: "docker-volume".into(),
+            target: Finding { name: name.into(), settings: [("volume".into(), volume.into())].into() },
+        };
+        Found {
+            surveys,
+            backends: backends.iter().map(|&name| name.to_owned()).collect(),
+            adopter: Some(Adopter { backend, setting, part }),
+            proposals: [("app", "app"), ("tree", "tree"), ("app", "b_app")].map(volume).to_vec(),
+        }
+    }
+
     #[test]
     fn as_it_is_it_asks_for_what_is_so_without_it() {
         let surveys = found();
-        let text = text(&Found { surveys: &surveys, backends: vec!["sqlite".into(), "tree".into()] });
+        let text = text(&with(&surveys, &["sqlite", "tree"]));
         assert_eq!(Config::parse(&text).unwrap(), Config::default());
         for line in [
             "# Found here: 1,200 files, 2.0 kB.",
@@ -145,12 +203,14 @@ mod tests {
     #[test]
     fn with_all_of_it_switched_on_it_is_a_configuration_still() {
         let surveys = found();
-        let text = text(&Found { surveys: &surveys, backends: vec![] });
+        let text = text(&with(&surveys, &[]));
         let on: Vec<&str> =
             text.lines().map(|l| l.strip_prefix('#').filter(|l| !l.starts_with(' ')).unwrap_or(l)).collect();
         let config = Config::parse(&on.join("\n")).unwrap();
-        assert_eq!(config.targets.len(), 2);
+        assert_eq!(config.targets.len(), 5);
         assert_eq!((&*config.targets[1].target.name, config.targets[1].every_interval), ("app", true));
+        let names = config.targets[2..].iter().map(|c| (&*c.target.name, &*c.target.settings["volume"]));
+        assert_eq!(names.collect::<Vec<_>>(), [("app-2", "app"), ("tree-2", "tree"), ("app-3", "b_app")]);
         let keys: Vec<&str> = KEYS.iter().filter_map(|(key, _)| key.split(' ').next()).collect();
         let defaults = config.targets[0].target.settings.len();
         assert_eq!(defaults + 2, keys.len(), "every key stands there: {keys:?}");
@@ -161,7 +221,7 @@ mod tests {
         let names = ["z\u{200b}b.db".as_bytes(), b"y\xff.db", b"x\n'\"\\.db"];
         let mut surveys = found();
         surveys[0].1.databases = names.map(<[u8]>::to_vec).to_vec();
-        let text = text(&Found { surveys: &surveys, backends: vec![] });
+        let text = text(&with(&surveys, &[]));
         let proposed = text.lines().filter_map(|line| line.strip_prefix('#'));
         let on: Vec<&str> =
             proposed.skip_while(|line| *line != "[[target]]").filter(|l| !l.starts_with(' ')).collect();

@@ -1,7 +1,7 @@
 //! Capturing targets side by side.
 
 use super::Project;
-use super::found::{EachFound, database_path};
+use super::found::EachFound;
 use super::noted::Noted;
 use super::take::Selection;
 use crate::backend::{Call, Elsewhere, Hold, Part, Target};
@@ -50,8 +50,8 @@ impl Project {
         let names = jobs.iter().map(|job| job.target.name.clone()).collect();
         let trees: Vec<&Captured> = captured.iter().map(|(_, captured)| captured).collect();
         let mut more = Vec::new();
-        for target in self.found(&**writer, &trees, &names)? {
-            more.extend(found(target)?);
+        for stray in self.found(&**writer, &trees, &names)? {
+            more.extend(found(stray)?);
         }
         // Each reads what it stored, which others of equal content may be about to store.
         for (at, job) in last.into_iter().chain((jobs.len()..).zip(&more)) {
@@ -101,9 +101,8 @@ impl Project {
             elsewhere.push(claim);
         }
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        self.capture(jobs, elsewhere, writer, &selection, &mut |target| match wanted(&database_path(&target))
-        {
-            true => self.found_for(like, &**writer, target),
+        self.capture(jobs, elsewhere, writer, &selection, &mut |stray| match wanted(&stray.path) {
+            true => self.found_for(like, &**writer, &stray),
             false => Ok(None),
         })
     }

@@ -5,10 +5,10 @@
 //! taken; what is unfinished stays so for somebody to decide about.
 
 use super::capture::{Job, holds_its_own};
+use super::found::Stray;
 use super::lock::Purpose;
 use super::take::Selection;
 use super::{Project, Session};
-use crate::backend::Target;
 use crate::error::{Kind, Result};
 use crate::history::snapshot::{Snapshot, SnapshotKind};
 use crate::history::{Id, snapshot};
@@ -58,8 +58,8 @@ impl Session {
         let writer = self.writer()?;
         let selection = Selection { allow_huge: true, ..Selection::default() };
         let jobs = taken.iter().map(|target| Job::of(target)).collect();
-        let mut found = |found: Target| {
-            skipped.push(found.name);
+        let mut found = |stray: Stray| {
+            skipped.push(stray.target.name);
             Ok(None)
         };
         let targets = self.capture(jobs, elsewhere, &writer, &selection, &mut found)?;

@@ -1,5 +1,5 @@
 //! Databases that nobody declared: found while trees are captured, each a target of its
-//! own that is called by its path.
+//! own that is called by its path. Which backend takes them in, the backends say.
 //!
 //! So one snapshot may have a target that another lacks. What the other has of it then is
 //! what its trees have: a file, which is handed over to the target; nothing, and the
@@ -8,7 +8,7 @@
 use super::Project;
 use super::absent::names;
 use super::capture::{Job, roots};
-use crate::backend::{Elsewhere, Part, Target};
+use crate::backend::{Adopter, Elsewhere, Part, Target};
 use crate::database::{Database, Found, Header, SIDES, header, of_setting, side, state, to_setting};
 use crate::disk::Dir;
 use crate::error::{Error, Result};
@@ -19,18 +19,18 @@ use crate::store::{Source, Writer};
 use crate::tree::node::{Entry, Node};
 use crate::tree::root::Why;
 use crate::tree::view::View;
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The backend of targets that are made for databases, its setting for where one is, and
-/// its one part.
-const BACKEND: &str = "sqlite";
-const PATH: &str = "path";
-const PART: &str = "database";
+/// A database that nobody declared, and the target that it becomes.
+pub(super) struct Stray {
+    /// Where it is in the project.
+    pub path: Vec<u8>,
+    pub target: Target,
+}
 
 /// Decides about a database that was found: how it is captured, if it is.
-pub(super) type EachFound<'a> = &'a mut dyn FnMut(Target) -> Result<Option<Job>>;
+pub(super) type EachFound<'a> = &'a mut dyn FnMut(Stray) -> Result<Option<Job>>;
 
 /// What a snapshot has of a database that is no target of its own in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Project {
         source: &dyn Source,
         captured: &[&Captured],
         others: &BTreeSet<String>,
-    ) -> Result<Vec<Target>> {
+    ) -> Result<Vec<Stray>> {
         let mut paths = BTreeSet::new();
         for root in captured.iter().flat_map(|captured| roots(source, &captured.parts)) {
             let root = root?;
@@ -65,36 +65,50 @@ impl Project {
         let is_beside = |path: &[u8]| {
             SIDES.iter().filter_map(|suffix| path.strip_suffix(*suffix)).any(|of| paths.contains(of))
         };
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let adopter = self.env.backends.adopter()?;
         let alone = paths.iter().filter(|path| !is_beside(path));
-        Ok(alone.map(|path| made(path, others)).collect())
+        Ok(alone.map(|path| Stray { path: path.clone(), target: adopted(&adopter, path, others) }).collect())
     }
 
     /// The target for the database that `value` names in the project, when one is there.
-    pub(super) fn found_at(&self, value: &str, others: &BTreeSet<String>) -> Option<Target> {
+    ///
+    /// # Errors
+    /// When no backend covers it.
+    pub(super) fn found_at(&self, value: &str, others: &BTreeSet<String>) -> Result<Option<Target>> {
         let path = of_setting(value);
-        let mut names = names(&self.env.root, &path)?;
-        let name = names.pop()?;
-        let dir =
-            names.into_iter().try_fold(Dir::open(&self.env.root).ok()?, |dir, name| dir.child(name).ok())?;
-        let file = dir.open_file(name).ok()?;
-        matches!(header::read(&file), Ok(Some(_))).then(|| made(&path, others))
+        match self.is_database(&path) {
+            true => Ok(Some(adopted(&self.env.backends.adopter()?, &path, others))),
+            false => Ok(None),
+        }
     }
 
-    /// The target that is to be captured for a database at `path` that is no target of
-    /// the snapshot `like`, and where today's settings name one, that one; none where
-    /// `like` does not say what was there.
+    fn is_database(&self, path: &[u8]) -> bool {
+        let file = || {
+            let mut names = names(&self.env.root, path)?;
+            let name = names.pop()?;
+            let root = Dir::open(&self.env.root).ok()?;
+            names.into_iter().try_fold(root, |dir, name| dir.child(name).ok())?.open_file(name).ok()
+        };
+        file().is_some_and(|file| matches!(header::read(&file), Ok(Some(_))))
+    }
+
+    /// The target that is to be captured for a database that is no target of the snapshot
+    /// `like`: where today's settings name one, that one; none where `like` does not say
+    /// what was there.
     pub(super) fn found_for(
         &self,
         like: &Snapshot,
         source: &dyn Source,
-        found: Target,
+        stray: &Stray,
     ) -> Result<Option<Job>> {
-        let path = database_path(&found);
-        if handed(source, &like.targets, &self.env.root, &path)? == Handed::Unknown {
+        if handed(source, &like.targets, &self.env.root, &stray.path)? == Handed::Unknown {
             return Ok(None);
         }
-        let declared = self.declared(|claim| claim.path == *path)?;
-        Ok(Some(Job::of(declared.first().map_or(&found, |(target, _)| target))))
+        let declared = self.declared(|claim| claim.path == stray.path)?;
+        Ok(Some(Job::of(declared.first().map_or(&stray.target, |(target, _)| target))))
     }
 
     /// Today's targets for files that the trees of `like` have as files of theirs.
@@ -153,7 +167,7 @@ impl Project {
                 let mut lane = writer.lane();
                 let content = lane.put(ObjectKind::Database, &database.encode())?;
                 lane.publish()?;
-                vec![Part { name: PART.into(), content }]
+                vec![Part { name: self.env.backends.adopter()?.part, content }]
             }
         };
         let (omitted, left_out) = (Vec::new(), Vec::new());
@@ -162,17 +176,12 @@ impl Project {
     }
 }
 
-/// Where the database of a target that was made for it is.
-pub(super) fn database_path(target: &Target) -> Cow<'_, [u8]> {
-    target.settings.get(PATH).map_or_else(Cow::default, |value| of_setting(value))
-}
-
 /// The target for the database at `path`: called so, unless something else is.
-fn made(path: &[u8], others: &BTreeSet<String>) -> Target {
+fn adopted(adopter: &Adopter, path: &[u8], others: &BTreeSet<String>) -> Target {
     let value = to_setting(path);
     let name = if others.contains(&value) { format!("./{value}") } else { value.clone() };
-    let settings = [(PATH.to_owned(), value)].into();
-    Target { name, backend: BACKEND.into(), settings }
+    let settings = [(adopter.setting.clone(), value)].into();
+    Target { name, backend: adopter.backend.clone(), settings }
 }
 
 /// What the trees in `captured` have of the database at `path` in the project at `root`.

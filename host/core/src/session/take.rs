@@ -117,19 +117,21 @@ impl Session {
             configured.iter().partition(|c| selection.takes(&c.target.name));
         // A database is a target by its path, whether or not a tree is captured that finds it.
         let named = selection.only.iter().filter(|name| !names.contains(*name));
-        let named: Vec<Target> = named.filter_map(|name| self.found_at(name, &names)).collect();
+        let named = named.filter_map(|name| self.found_at(name, &names).transpose());
+        let named: Vec<Target> = named.collect::<Result<_>>()?;
         let targets = wanted.iter().map(|c| &c.target).chain(&named);
         let jobs = targets.map(Job::of).collect();
         let elsewhere = self.all_claims(configured.iter().map(|c| &c.target).chain(&named))?;
         let mut skipped: Vec<String> = skipped.iter().map(|c| c.target.name.clone()).collect();
         names.extend(named.iter().map(|target| target.name.clone()));
         let writer = self.writer()?;
-        let targets = self.capture(jobs, elsewhere, &writer, selection, &mut |found| {
-            names.insert(found.name.clone());
-            if selection.takes(&found.name) {
-                return Ok(Some(Job::of(&found)));
+        let targets = self.capture(jobs, elsewhere, &writer, selection, &mut |stray| {
+            let target = stray.target;
+            names.insert(target.name.clone());
+            if selection.takes(&target.name) {
+                return Ok(Some(Job::of(&target)));
             }
-            skipped.push(found.name);
+            skipped.push(target.name);
             Ok(None)
         })?;
         selection.check(&names, |_| false)?;

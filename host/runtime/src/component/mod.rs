@@ -4,17 +4,19 @@
 //! bulk work happens on threads of its own. Nothing of one call is left for the next,
 //! and whatever goes wrong inside is an error that names the backend.
 
+mod ask;
 mod failure;
 mod progress;
 mod state;
 mod told;
 mod watch;
 
+pub use ask::{describe, discover};
 pub(crate) use failure::FAULT;
 pub(crate) use state::State;
 pub(crate) use told::one_line;
 
-use crate::abi::{self, v0_1, wasi};
+use crate::abi::{v0_1, wasi};
 use crate::engine::Engine;
 use crate::grant::{self, Grants, Limits};
 use crate::manifest::Manifest;
@@ -177,43 +179,6 @@ impl Backend for ComponentBackend {
         }
         self.run(call, async |store, instance| v0_1::discard(store, &instance, parts).await)
     }
-}
-
-/// Asks a component for its manifest, in a world where every import traps. What other
-/// languages compile to asks WASI for an environment before anything else: where that is
-/// why it failed, it is asked once more where all is linked and nothing was granted.
-///
-/// # Errors
-/// When it cannot say, or needs something for it.
-pub fn describe(engine: &Engine, name: &str, component: &Component) -> Result<String> {
-    let imports = imports(engine, component);
-    abi::check_version(&[&imports[..], &exports(engine, component)].concat())?;
-    let mut traps = Linker::new(engine.raw());
-    traps.define_unknown_imports_as_traps(component).map_err(|e| strange(name, &e))?;
-    let said = say(engine, name, component, &traps, false);
-    if said.is_ok() || !imports.iter().any(|import| import.starts_with("wasi:cli/")) {
-        return said;
-    }
-    let mut empty = Linker::new(engine.raw());
-    v0_1::link(&mut empty, v0_1::OFFERED, true).map_err(|e| strange(name, &e))?;
-    say(engine, name, component, &empty, true)
-}
-
-fn say(
-    engine: &Engine,
-    name: &str,
-    component: &Component,
-    linker: &Linker<State>,
-    wasi: bool,
-) -> Result<String> {
-    let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
-    let state = State::new(None, Grants::default(), Reach::default(), None);
-    run(engine, name, wasi, state, async |store| {
-        let instance = linked.instantiate_async(&mut *store).await?;
-        store.data_mut().started = true;
-        v0_1::manifest(store, &instance).await
-    })
-    .map_err(|e| e.context("it could not describe itself"))
 }
 
 fn strange(name: &str, error: &wasmtime::Error) -> Error {

@@ -1,6 +1,7 @@
 //! What components that misbehave can do: nothing but fail.
 
 mod held;
+mod names;
 
 use super::*;
 use crate::testing::{Guest, MANIFEST, Scratch};

@@ -6,6 +6,15 @@
 
 use snapback_core::error::{Error, Kind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+
+/// Says which addresses a name has now; none when it has none.
+pub type Resolver = Arc<dyn Fn(&str, u16) -> Vec<SocketAddr> + Send + Sync>;
+
+/// The system's own.
+pub fn system() -> Resolver {
+    Arc::new(|host, port| (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default())
+}
 
 /// The host in "host:port", without the brackets of an IPv6 address.
 pub fn host(value: &str) -> Option<&str> {
@@ -20,11 +29,11 @@ pub fn host(value: &str) -> Option<&str> {
     (port_is_one && !bare.is_empty() && bare.chars().all(plain)).then_some(bare)
 }
 
-/// The addresses that `value`, "host:port", has now.
+/// The addresses that `value`, "host:port", has now, as `resolver` says.
 ///
 /// # Errors
 /// `Invalid` when it is not of that form, `NotFound` when the name has none.
-pub fn resolve(key: &str, value: &str) -> Result<Vec<SocketAddr>> {
+pub fn resolve(key: &str, value: &str, resolver: &Resolver) -> Result<Vec<SocketAddr>> {
     let wrong = || {
         let why = format!("the setting `{key}` is a host and a port, not `{value}`");
         Error::new(Kind::Invalid, why).hint("write \"localhost:5432\" or \"[::1]:5432\"")
@@ -33,7 +42,7 @@ pub fn resolve(key: &str, value: &str) -> Result<Vec<SocketAddr>> {
     let port = value.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).ok_or_else(wrong)?;
     let found: Vec<SocketAddr> = match host.parse::<IpAddr>() {
         Ok(address) => vec![(address, port).into()],
-        Err(_) => (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default(),
+        Err(_) => resolver(host, port),
     };
     if found.is_empty() {
         let why = format!("the name `{host}` (setting `{key}`) has no address");
@@ -106,9 +115,10 @@ mod tests {
         ] {
             assert_eq!(host(value), expected, "{value}");
         }
-        assert_eq!(resolve("address", "[::1]:80").unwrap(), ["[::1]:80".parse().unwrap()]);
-        assert_eq!(resolve("address", "db").unwrap_err().kind(), Kind::Invalid);
-        assert_eq!(resolve("address", "no-such-host.invalid:1").unwrap_err().kind(), Kind::NotFound);
+        let resolve = |value: &str| resolve("address", value, &system());
+        assert_eq!(resolve("[::1]:80").unwrap(), ["[::1]:80".parse().unwrap()]);
+        assert_eq!(resolve("db").unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(resolve("no-such-host.invalid:1").unwrap_err().kind(), Kind::NotFound);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod program;
 use crate::docker::Lent;
 use crate::grant::Grants;
 use crate::manifest::{Access, Kind};
+use address::Resolver;
 use guarded::Guarded;
 use place::Place;
 use program::Program;
@@ -34,6 +35,8 @@ pub struct Surroundings {
     pub variables: fn(&str) -> Option<String>,
     /// Where programs are looked for, in the form of `PATH`.
     pub programs: OsString,
+    /// Which addresses a name has.
+    pub names: Resolver,
     /// Where a program gets an empty directory of its own.
     pub scratch: PathBuf,
     /// snapback's own directories; asked for only when something leads out of the project.
@@ -51,7 +54,7 @@ impl Default for Surroundings {
     fn default() -> Self {
         let (programs, scratch) = (OsString::new(), PathBuf::new());
         let (own, git, itself) = (Arc::new(Vec::new), Arc::default(), None);
-        Self { variables: |_| None, programs, scratch, own, git, itself }
+        Self { variables: |_| None, programs, names: address::system(), scratch, own, git, itself }
     }
 }
 
@@ -143,7 +146,7 @@ impl Reach {
                     let path = of_setting(value);
                     Found::Place(place::look_above(root, key, OsStr::from_bytes(&path))?)
                 }
-                Kind::Address => Found::Address(address::resolve(key, value)?),
+                Kind::Address => Found::Address(address::resolve(key, value, &around.names)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
                 Kind::Volume => Found::Volume,

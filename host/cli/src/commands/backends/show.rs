@@ -17,6 +17,7 @@ struct Whole<'a> {
     #[serde(flatten)]
     item: Item<'a>,
     summary: &'a str,
+    limits: &'a [String],
     settings: Vec<SettingItem<'a>>,
     /// What the law said of this component, the last time that it was tried here.
     law: Option<&'a Tried>,
@@ -50,7 +51,13 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
         let settings = manifest.settings.iter().map(setting).collect();
         json::write(
             &mut context.out,
-            &Whole { item, summary: &manifest.summary, settings, law: tried.as_ref() },
+            &Whole {
+                item,
+                summary: &manifest.summary,
+                limits: &manifest.limits,
+                settings,
+                law: tried.as_ref(),
+            },
         )?;
         return Ok(Code::DONE);
     }
@@ -74,6 +81,10 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
         let why = item.why.as_deref().unwrap_or_default();
         format!("  {}: {} ({why})", item.outcome, item.law)
     }));
+    if !manifest.limits.is_empty() {
+        lines.push("does not carry".to_owned());
+        lines.extend(manifest.limits.iter().map(|limit| format!("  {limit}")));
+    }
     lines.push("settings".to_owned());
     for setting in manifest.settings.iter().map(setting) {
         let default = match (setting.default, setting.required) {

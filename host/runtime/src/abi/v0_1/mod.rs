@@ -14,7 +14,7 @@ mod types;
 
 pub use docker::{Quiesced, Volume};
 pub use file::{File, Replacement};
-pub use optional::{Optional, discard, explain};
+pub use optional::{Optional, discard, discover, explain};
 pub use process::Child;
 pub use sqlite::Database;
 pub use store::{Draft, Object};

@@ -1,8 +1,9 @@
-//! What a backend may do beyond what every one does: `explain` and `release`.
+//! What a backend may do beyond what every one does: `explain`, `release` and `finder`.
 
 use super::bindings::snapback::plugin::store::Part as Lent;
 use super::{lend, lend_target};
 use crate::component::{State, one_line};
+use crate::propose::Finding;
 use snapback_core::backend::{Explained, Part};
 use snapback_core::error::{Error, Result};
 use snapback_core::tree::compare::ChangeKind;
@@ -56,6 +57,22 @@ mod releases {
     });
 }
 
+mod finds {
+    #![allow(unsafe_code, reason = "generated: each function's type was checked when it was looked up")]
+    #![allow(missing_docs, clippy::all, reason = "generated")]
+
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        inline: "
+            package snapback:finds;
+            world finds {
+                export snapback:plugin/finder@0.1.0;
+            }
+        ",
+        exports: { default: async },
+    });
+}
+
 /// Which of it a component does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Optional {
@@ -63,13 +80,19 @@ pub struct Optional {
     pub explains: bool,
     /// Its parts stand for something outside the store.
     pub releases: bool,
+    /// It proposes targets.
+    pub finds: bool,
 }
 
 impl Optional {
     /// As the names of what it exports say.
     pub fn of(exports: &[String]) -> Self {
         let has = |name: &str| exports.iter().any(|export| export.starts_with(name));
-        Self { explains: has("snapback:plugin/explain@0.1."), releases: has("snapback:plugin/release@0.1.") }
+        Self {
+            explains: has("snapback:plugin/explain@0.1."),
+            releases: has("snapback:plugin/release@0.1."),
+            finds: has("snapback:plugin/finder@0.1."),
+        }
     }
 }
 
@@ -111,4 +134,19 @@ pub async fn discard(
     let parts: Vec<Lent> = lend(store, parts)?;
     let done = instance.snapback_plugin_release().call_discard(&mut *store, target, &parts).await?;
     Ok(done.map_err(Error::from))
+}
+
+/// Calls `discover`.
+pub async fn discover(
+    store: &mut Store<State>,
+    instance: &Instance,
+    matches: &[String],
+) -> wasmtime::Result<Vec<Finding>> {
+    let instance = finds::Finds::new(&mut *store, instance)?;
+    let found = instance.snapback_plugin_finder().call_discover(&mut *store, matches).await?;
+    let finding = |finding: finds::exports::snapback::plugin::finder::Finding| Finding {
+        name: finding.name,
+        settings: finding.settings.into_iter().collect(),
+    };
+    Ok(found.into_iter().take(MOST).map(finding).collect())
 }

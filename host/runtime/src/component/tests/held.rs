@@ -105,6 +105,21 @@ fn a_manifest_has_of_wasi_what_is_empty() {
     assert_eq!(said.unwrap(), MANIFEST);
 }
 
+#[test]
+fn what_is_snapbacks_own_traps_while_a_component_describes_itself() {
+    let engine = Engine::new().unwrap();
+    let guest = Guest {
+        world: "wasi-plugin",
+        imports: r#"
+            (import "wasi:cli/environment@0.2.12" "get-environment" (func $environment (param i32)))
+            (import "snapback:plugin/store@0.1.0" "[constructor]draft" (func $draft (result i32)))"#,
+        manifest: "(call $environment (i32.const 5000)) (drop (call $draft)) (i32.const 48)",
+        ..Guest::default()
+    };
+    let error = describe(&engine, "guest", &compile(&engine, &guest)).unwrap_err();
+    assert!(error.message().contains("it could not describe itself"), "{error}");
+}
+
 /// Built once for version 0.1 of the contract and never again: what they import must be
 /// offered for as long as that version is.
 #[test]
