@@ -263,6 +263,16 @@ pub trait Backends: Send + Sync {
         Err(Error::new(Kind::NotFound, "no backend covers databases that were found"))
     }
 
+    /// What the backend of `target` has against one of its settings: the key, and what would be
+    /// right. None when they are as it wants them; it is not started to find that out.
+    ///
+    /// # Errors
+    /// `NotFound`, or what is wrong with the backend.
+    fn objection(&self, target: &Target) -> Result<Option<(String, Error)>> {
+        let _ = target;
+        Ok(None)
+    }
+
     /// The settings of `target` that name files which its backend captures by itself:
     /// trees leave them out.
     ///

@@ -9,7 +9,7 @@ use crate::component::{self, ComponentBackend, Standing, Stranger};
 use crate::digest;
 use crate::discover::{self, Found, Origin};
 use crate::engine::Engine;
-use crate::grant::Limits;
+use crate::grant::{self, Limits};
 use crate::manifest::{self, Manifest, shorten};
 use crate::reach::Surroundings;
 use crate::trust::{Question, Trust};
@@ -331,6 +331,10 @@ impl Backends for Registry {
             }
         }
         Err(Error::new(Kind::NotFound, "no backend covers databases that were found"))
+    }
+
+    fn objection(&self, target: &Target) -> Result<Option<(String, Error)>> {
+        Ok(grant::objection(&self.manifest(&target.backend)?, &target.settings))
     }
 
     fn claims(&self, target: &Target) -> Result<Vec<String>> {

@@ -99,14 +99,16 @@ pub struct Configured {
     pub target: Target,
     /// Whether snapshots during a run (`--every`) take it too.
     pub every_interval: bool,
-    /// The line of each setting in snapback.toml, for messages; empty for a default.
+    /// The line of snapback.toml that it begins at, for messages; 0 for a default.
+    pub line: usize,
+    /// The line of each of its settings there.
     pub lines: BTreeMap<String, usize>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let tree = Target { name: TREE.into(), backend: TREE.into(), settings: BTreeMap::new() };
-        let tree = Configured { target: tree, every_interval: true, lines: BTreeMap::new() };
+        let tree = Configured { target: tree, every_interval: true, line: 0, lines: BTreeMap::new() };
         Self { targets: vec![tree], interval: Duration::ZERO, plugins: None }
     }
 }
@@ -220,7 +222,8 @@ fn target(file: Text<'_>, item: &Spanned<DeValue<'_>>) -> Result<Configured> {
         let error = Error::new(Kind::Invalid, why).hint("use letters, digits, `-`, `_` and `.`");
         return Err(file.at(item, error));
     }
-    Ok(Configured { target: Target { name, backend, settings }, every_interval, lines })
+    let target = Target { name, backend, settings };
+    Ok(Configured { target, every_interval, line: file.line(item.span().start), lines })
 }
 
 /// The keys that every `[[target]]` has, whatever its backend.

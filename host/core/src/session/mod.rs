@@ -9,6 +9,7 @@ mod absent;
 mod again;
 mod beyond;
 mod capture;
+mod configured;
 mod diff;
 mod during;
 mod elsewhere;
@@ -62,11 +63,11 @@ use crate::history::snapshot::{self, Snapshot};
 use crate::history::timeline::{Record, Timeline};
 use crate::history::{Id, id};
 use crate::pace::Pace;
-use crate::project::config::{self, Config};
+use crate::project::config::Config;
 use crate::project::mounts::{Mounts, is_over_network};
 use crate::project::registry::Registry;
 use crate::project::user::User;
-use crate::project::{STORE, nearest, root};
+use crate::project::{STORE, root};
 use crate::report::Report;
 use crate::store::Store;
 use std::collections::HashSet;
@@ -196,7 +197,7 @@ impl Project {
     /// # Errors
     /// When snapback.toml is wrong, or cannot be read.
     pub fn config(&self) -> Result<&Config> {
-        self.config.get_or_init(|| read_config(&self.env)).as_ref().map_err(Clone::clone)
+        self.config.get_or_init(|| configured::read(&self.env)).as_ref().map_err(Clone::clone)
     }
 
     /// The door to the disk that this project is written through.
@@ -303,41 +304,4 @@ fn kept_elsewhere(error: Error, env: &Environment) -> Error {
 /// Where the snapshots' records are.
 fn snapshots(store: &Store) -> PathBuf {
     store.path().join("snapshots")
-}
-
-fn read_config(env: &Environment) -> Result<Config> {
-    let path = env.root.join(config::FILE);
-    let Some(text) = config::read(&path)? else { return Ok(Config::default()) };
-    let config = Config::parse(&text)?;
-    for configured in &config.targets {
-        let target = &configured.target;
-        let line = |key: &str| match configured.lines.get(key) {
-            Some(line) => format!("{}, line {line}", config::FILE),
-            None => config::FILE.to_owned(),
-        };
-        let names = env.backends.names();
-        if !names.contains(&target.backend) {
-            let why = format!("{}: there is no backend `{}`", line("backend"), target.backend);
-            let error = Error::new(Kind::Invalid, why);
-            return Err(match nearest(&target.backend, names.iter().map(String::as_str)) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint("`snapback backends` lists them"),
-            });
-        }
-        // The tree's keys were checked while reading; no backend is loaded for them.
-        if target.name == config::TREE {
-            continue;
-        }
-        let settings = env.backends.settings(&target.backend)?;
-        if let Some(key) = target.settings.keys().find(|key| !settings.contains(key)) {
-            let known = settings.iter().map(String::as_str).chain(config::target_keys().iter().copied());
-            let why = format!("{}: the backend `{}` has no setting `{key}`", line(key), target.backend);
-            let error = Error::new(Kind::Invalid, why);
-            return Err(match nearest(key, known) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("`snapback backends show {}` lists them", target.backend)),
-            });
-        }
-    }
-    Ok(config)
 }

@@ -8,7 +8,7 @@ mod value;
 
 pub use value::check_value;
 
-use crate::manifest::{Access, Kind, Manifest};
+use crate::manifest::{Access, Kind, Manifest, Setting};
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,30 +61,18 @@ impl Default for Limits {
 pub fn effective(manifest: &Manifest, given: &BTreeMap<String, String>, limits: Limits) -> Result<Grants> {
     let mut values = BTreeMap::new();
     for setting in &manifest.settings {
-        let Some(value) = given.get(&setting.key).or(setting.default.as_ref()) else {
-            if setting.required {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!("the setting `{}` is missing", setting.key),
-                )
-                .hint(format!(
-                    "it is {} of kind {}: {}",
-                    article(setting.list),
-                    setting.kind,
-                    setting.help
-                )));
-            }
-            continue;
-        };
-        check_value(setting, value)?;
-        let value = Value { kind: setting.kind, access: setting.access, text: value.clone() };
+        let Some(text) = value::of(setting, given)? else { continue };
+        let value = Value { kind: setting.kind, access: setting.access, text: text.to_owned() };
         values.insert(setting.key.clone(), value);
     }
     Ok(Grants { values, limits })
 }
 
-fn article(list: bool) -> &'static str {
-    if list { "a list" } else { "one value" }
+/// What speaks against the values `given` to a component with this `manifest`: the first key,
+/// and why. None when nothing does.
+pub fn objection(manifest: &Manifest, given: &BTreeMap<String, String>) -> Option<(String, Error)> {
+    let wrong = |setting: &Setting| Some((setting.key.clone(), value::of(setting, given).err()?));
+    manifest.settings.iter().find_map(wrong)
 }
 
 impl Grants {

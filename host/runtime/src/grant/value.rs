@@ -1,8 +1,37 @@
-//! Whether a value is of its kind.
+//! The value of a setting, and whether it is of its kind.
 
 use crate::manifest::{Kind, Setting, shorten};
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use snapback_core::project::units;
+use std::collections::BTreeMap;
+
+/// The value of `setting` among those that were `given`, else its default; none when it has
+/// none and needs none.
+///
+/// # Errors
+/// `Invalid`, naming the setting, what it is, and what it was given.
+pub fn of<'v>(setting: &'v Setting, given: &'v BTreeMap<String, String>) -> Result<Option<&'v str>> {
+    let value = given.get(&setting.key).or(setting.default.as_ref());
+    match value {
+        Some(value) => check_value(setting, value)?,
+        None if setting.required => {
+            let why = format!("the setting `{}` is missing", setting.key);
+            return Err(Error::new(ErrorKind::Invalid, why).hint(about(setting)));
+        }
+        None => {}
+    }
+    Ok(value.map(String::as_str))
+}
+
+/// What a setting is, for who writes it.
+fn about(setting: &Setting) -> String {
+    let amount = if setting.list { "a list of values" } else { "one value" };
+    let help = match setting.help.as_str() {
+        "" => String::new(),
+        help => format!(": {help}"),
+    };
+    format!("`{}` is {amount} of kind {}{help}", setting.key, setting.kind)
+}
 
 /// Refuses a value that the setting may not have.
 ///
@@ -35,7 +64,8 @@ pub fn check_value(setting: &Setting, value: &str) -> Result<()> {
 }
 
 fn wrong(setting: &Setting, value: &str, what: &str) -> Error {
-    Error::new(ErrorKind::Invalid, format!("`{}` is {what}, not `{}`", setting.key, shorten(value)))
+    let why = format!("`{}` is {what}, not `{}`", setting.key, shorten(value));
+    Error::new(ErrorKind::Invalid, why).hint(about(setting))
 }
 
 #[cfg(test)]

@@ -1,0 +1,56 @@
+//! snapback.toml against the backends that there are: each target has one, and gives it the
+//! settings that it takes.
+//!
+//! Invariant: what is refused is named with its line, whoever refuses it. No backend is
+//! started for it; whether what a setting names is there is seen when it is used.
+
+use super::Environment;
+use crate::error::{Error, Kind, Result};
+use crate::project::config::{self, Config, Configured};
+use crate::project::nearest;
+
+/// What the project asks for.
+///
+/// # Errors
+/// When snapback.toml is wrong, or cannot be read.
+pub(super) fn read(env: &Environment) -> Result<Config> {
+    let path = env.root.join(config::FILE);
+    let Some(text) = config::read(&path)? else { return Ok(Config::default()) };
+    let config = Config::parse(&text)?;
+    // The tree's keys were checked while reading; no backend is loaded for them.
+    let mut others = config.targets.iter().filter(|configured| configured.target.name != config::TREE);
+    others.try_for_each(|configured| check(env, configured))?;
+    Ok(config)
+}
+
+fn check(env: &Environment, configured: &Configured) -> Result<()> {
+    let target = &configured.target;
+    let at = |key: &str, error: Error| {
+        let line = configured.lines.get(key).unwrap_or(&configured.line);
+        error.context(format_args!("{}, line {line}", config::FILE))
+    };
+    let names = env.backends.names();
+    if !names.contains(&target.backend) {
+        let error = Error::new(Kind::Invalid, format!("there is no backend `{}`", target.backend));
+        let error = match nearest(&target.backend, names.iter().map(String::as_str)) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("`snapback backends` lists them"),
+        };
+        return Err(at("backend", error));
+    }
+    let settings = env.backends.settings(&target.backend)?;
+    if let Some(key) = target.settings.keys().find(|key| !settings.contains(key)) {
+        let known = settings.iter().map(String::as_str).chain(config::target_keys().iter().copied());
+        let why = format!("the backend `{}` has no setting `{key}`", target.backend);
+        let error = Error::new(Kind::Invalid, why);
+        let error = match nearest(key, known) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("`snapback backends show {}` lists them", target.backend)),
+        };
+        return Err(at(key, error));
+    }
+    match env.backends.objection(target)? {
+        Some((key, error)) => Err(at(&key, error)),
+        None => Ok(()),
+    }
+}
