@@ -2,7 +2,8 @@
 //!
 //! Order: what a snapshot that must be covered has is captured; then `paths`, then
 //! `include`, then what leaves out (`git`, `ignore`, `regenerable`). Stores and other
-//! file systems are never captured; that is seen when they are entered.
+//! file systems are never captured; that is seen when they are entered, and a store is
+//! called one whatever rule leaves it out.
 
 use super::git::Git;
 use super::{Listing, Place, Scope, Walk};
@@ -66,6 +67,9 @@ impl Walk<'_> {
         path: &[u8],
     ) -> Result<Verdict> {
         match self.by_rules(place, listing, name, directory, path)? {
+            Verdict::Leave(..) if directory && self.is_own_store(place, name) => {
+                Ok(Verdict::Leave(Why::Store, "".into()))
+            }
             Verdict::Leave(why, detail) => self.unless_wanted(place, name, directory, path, why, detail),
             Verdict::Ignore(at) => Ok(match self.wanted_by_cover(place, name, directory)? {
                 Some(taken) => Verdict::Take(taken),

@@ -5,6 +5,7 @@ use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
 use crate::database::SIDES;
 use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
+use crate::project::STORE;
 use crate::store::FORMAT;
 use crate::tree::root::Why;
 use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
@@ -248,6 +249,16 @@ impl Walk<'_> {
     fn is_store(&self, handle: &OwnedFd, listing: &Listing) -> bool {
         let (name, begins) = FORMAT;
         listing.has(name.as_bytes()) && begins_with(handle, name, begins.as_bytes())
+    }
+
+    /// Whether `name` in `place` is what a project's store is called, and is one.
+    pub(super) fn is_own_store(&self, place: &Place, name: &[u8]) -> bool {
+        let open = || {
+            let name = CString::new(name).ok()?;
+            self.kept.open_in(self.kept.open(&place.dir).ok()?, &name).ok()
+        };
+        let (file, begins) = FORMAT;
+        name == STORE.as_bytes() && open().is_some_and(|handle| begins_with(&handle, file, begins.as_bytes()))
     }
 
     /// The rule that is about `name` and holds by what is in the directory.
