@@ -113,6 +113,9 @@ fn a_store_of_another_user_is_foreign() {
         mine.finish(mine.program().args(["--root", project.to_str().unwrap()]).args(words))
     };
     run(&["list"]).exits(0).says("belongs to another user (65534)");
+    let status = run(&["status"]);
+    status.exits(0).prints("only read; it stays theirs").says("chown");
+    assert!(!status.out().contains("trust --store"), "{status}");
     run(&["undo"]).fails(1, &["another user"]);
     assert_eq!(s.read("f"), "A\n");
     s.ok(["undo"]);
@@ -124,6 +127,58 @@ fn a_store_of_another_user_is_foreign() {
     mine.sh(&format!("chown -R 0:0 {store:?}"));
     run(&["undo"]).exits(0).never_says("foreign");
     assert_eq!(s.read("f"), "0");
+}
+
+#[test]
+fn what_the_help_says_of_a_foreign_store_is_so() {
+    let s = unpacked(User::Me);
+    let help = s.ok(["trust", "--help"]);
+    help.prints("`list`, `show`, `cat`, `verify`, `status` and `diff ID ID` work");
+    for words in [
+        &["list"][..],
+        &["show", "@0"],
+        &["cat", "@0", "f"],
+        &["verify"],
+        &["status"],
+        &["diff", "@1", "@0"],
+        &["trust", "--list"],
+    ] {
+        s.ok(words);
+    }
+}
+
+#[test]
+fn that_a_store_was_trusted_can_be_taken_back() {
+    for user in snapback_tests::users() {
+        let s = unpacked(user);
+        s.ok(["trust", "--revoke"]).says("0 consents taken back").never_says("again");
+        s.ok(["trust", "--store", "--yes"]);
+        s.run("echo C > f");
+        // A project that was moved has not lost it.
+        s.sh("mv ../project ../moved");
+        let moved =
+            |words: &[&str]| s.finish(s.program().current_dir(s.home()).args(["-C", "moved"]).args(words));
+        moved(&["snap"]).exits(0);
+        moved(&["trust", "--revoke"]).exits(0).says("foreign again").says("trust --store");
+        let list = moved(&["trust", "--list", "--json"]).json();
+        assert_eq!(list["stores"], serde_json::json!([]), "{list}");
+        for words in [&["undo"][..], &["snap"], &["gc"]] {
+            refuses(&moved(words), 1);
+        }
+        moved(&["cat", "@0", "f"]).exits(0).says("is foreign");
+        moved(&["trust", "--revoke"]).exits(0).never_says("again");
+        // Nothing of it is lost.
+        moved(&["trust", "--store", "--yes"]).exits(0).says("4 snapshots");
+        moved(&["undo"]).exits(0).says("takes back `sh -ec 'echo C > f'`");
+        moved(&["undo"]).exits(0);
+        assert_eq!(fs::read_to_string(s.home().join("moved/f")).unwrap(), "B\n");
+        moved(&["verify"]).exits(0);
+    }
+    // One that was made here is the user's own, whatever was agreed to.
+    let s = sandbox();
+    s.run("echo A > f");
+    s.ok(["trust", "--revoke"]).never_says("foreign");
+    s.ok(["undo"]);
 }
 
 #[test]

@@ -102,15 +102,16 @@ Examples:
   snapback trust           show what targets reach outside the project, and ask
   snapback trust --store   check the store in this project, and go on with it
   snapback trust --list    the stores that were trusted, and what targets may reach
-  snapback trust --revoke  take back what targets of this project may reach
+  snapback trust --revoke  take all of that back for this project
 
 A target that reaches out of the project (a path that leads out, a volume, an address, a
 program, a variable) or is covered by a component that did not come with snapback does
 nothing until you have agreed to that. Where nobody can be asked, `--digest` agrees to one
 question, and the variable SNAPBACK_TRUST holds digests that are agreed to for once.
 
-A store that was not made here (it came with an archive, or belongs to another user) is
-only read: `list`, `show`, `diff` and `cat` work, and nothing else, until it is trusted."
+A store that was not made here (it came with an archive) is only read until it is trusted:
+`list`, `show`, `cat`, `verify`, `status` and `diff ID ID` work. One that belongs to another
+user is never written: it stays theirs until root gives it to you with `chown -R`."
 )]
 pub struct TrustArgs {
     /// Trust the store in this project
@@ -119,7 +120,7 @@ pub struct TrustArgs {
     /// List what was trusted
     #[arg(long, group = "what")]
     pub list: bool,
-    /// Take back what was agreed to for this project
+    /// Take back what was agreed to for this project, and that its store was trusted
     #[arg(long, group = "what")]
     pub revoke: bool,
     /// Agree to the one question with this digest, without being asked

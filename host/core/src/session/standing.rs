@@ -40,14 +40,21 @@ impl Foreign {
         match (&self.own, self.owner) {
             (None, Some(uid)) => {
                 format!(
-                    "`sudo -u '#{uid}' snapback ...` works with it, and `chown -R` gives it to you: {store}"
+                    "it stays theirs: `sudo -u '#{uid}' snapback ...` works with it, and root gives it to \
+                     you with `chown -R`: {store}"
                 )
             }
-            (Some(own), _) => format!(
-                "this project's own history is kept in {}, and comes back once {store} is moved away; \
-                 `snapback trust --store` goes on with the one that is there",
-                show(own)
-            ),
+            (Some(own), owner) => {
+                let other = match owner {
+                    None => "`snapback trust --store` goes on with the one that is there",
+                    Some(_) => "the one that is there stays theirs",
+                };
+                let own = show(own);
+                format!(
+                    "this project's own history is kept in {own}, and comes back once {store} is moved \
+                     away; {other}"
+                )
+            }
             (None, None) => format!(
                 "`snapback trust --store` checks it and goes on with it; without it, once {store} is \
                  moved away, snapback begins a new one"

@@ -1,5 +1,5 @@
 //! Trusting a foreign store: what is in it is looked at as a whole, the user decides,
-//! and from then on it is the user's own.
+//! and from then on it is the user's own, until the user takes that back.
 //!
 //! Refused is whatever snapback itself would not have written: links and devices among
 //! the store's files, damage, a step that is going on (it would be finished unasked),
@@ -13,7 +13,7 @@ use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::history::clock::Moment;
 use crate::object::ObjectKind;
 use crate::project::STORE;
-use crate::store::Store;
+use crate::store::{Store, birth};
 use crate::tree::census::{Census, Counter};
 use crate::tree::node::Node;
 use crate::tree::view::read_root;
@@ -124,6 +124,30 @@ impl Project {
         drop((lock, store));
         Self::open(self.env)?.lock()?.mirror(None);
         Ok(())
+    }
+}
+
+impl Project {
+    /// Takes back that the store, which came from elsewhere, was trusted: it is foreign again,
+    /// with all that was done in it since. Whether it had been trusted.
+    ///
+    /// # Errors
+    /// When it, or the user's state directory, cannot be written.
+    pub fn distrust(self) -> Result<bool> {
+        let (disk, registry, root) = (self.env.disk.clone(), self.registry(), self.env.root.clone());
+        if registry.get(&root).is_none_or(|known| known.trusted.is_none()) {
+            return Ok(false);
+        }
+        // One that is not the user's own by now needs only to be forgotten.
+        if self.store().is_some() && self.foreign().is_none() && self.outlived().is_none() {
+            let session = self.lock_unrecovered()?;
+            let store = session.need_store()?;
+            // It is known by its birth, and by an identity that is known here.
+            clear(&disk, store.dir(), birth::FILE)?;
+            store.renew_id()?;
+        }
+        registry.remove(&disk, &root)?;
+        Ok(true)
     }
 }
 

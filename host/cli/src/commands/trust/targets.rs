@@ -6,7 +6,8 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::render::words::count;
 use snapback_core::backend::Target;
-use snapback_core::error::{Error, Kind, Result};
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::project::STORE;
 use snapback_core::project::consents::Consents;
 use snapback_core::session::{Project, Session};
 use snapback_runtime::trust::Question;
@@ -60,7 +61,7 @@ pub fn agree(context: &mut Context, digest: &str) -> Result<Code> {
     Ok(Code::DONE)
 }
 
-/// Takes back all that was agreed to for this project.
+/// Takes back all that was agreed to for this project, and that its store was trusted.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -78,7 +79,14 @@ pub fn revoke(context: &mut Context) -> Result<Code> {
             revoked += 1;
         }
     }
+    let store = show(&project.root().join(STORE));
+    let distrusted = project.distrust()?;
     context.talk.say(format_args!("{} taken back", count(revoked, "consent")));
+    if distrusted {
+        context.talk.say(format_args!(
+            "the store {store} is foreign again: only read, until `snapback trust --store`"
+        ));
+    }
     Ok(Code::DONE)
 }
 
