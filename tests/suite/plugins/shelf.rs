@@ -98,13 +98,18 @@ fn a_broken_law_is_named_with_what_was_seen() {
 fn what_cannot_be_checked_is_said() {
     let s = sandbox();
     component(&s);
-    s.ok(["backends", "test", "../x.wasm"])
+    s.snapback(["backends", "test", "../x.wasm"])
+        .exits(3)
         .prints("kept       it says the same")
         .prints("unchecked  a restore brings back what was stored")
         .prints("no `[test]`");
     settings(&s, "", "\"true\", \"echo two > room/state\"");
-    s.ok(["backends", "test", "../x.wasm", "--settings", "law.toml"])
+    s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"])
+        .exits(3)
         .prints("`probe` sees nothing of change 1");
+    settings(&s, "careless = \"perhaps\"", CHANGES);
+    s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"])
+        .fails(2, &["`careless` is true or false"]);
     settings(&s, "", "\"false\"");
     s.snapback(["backends", "test", "../x.wasm", "--settings", "law.toml"])
         .fails(1, &["the command `false` failed"]);

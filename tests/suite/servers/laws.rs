@@ -49,6 +49,29 @@ fn postgres_keeps_every_law() {
     all_kept(&s, "postgres");
 }
 
+#[test]
+fn without_its_settings_a_component_is_not_called_broken() {
+    let s = sandbox();
+    s.write("law.toml", "[test]\nsetup = \"touch ran\"\nchange = [\"true\"]\nprobe = \"true\"\n");
+    for name in ["postgres", "redis"] {
+        for more in [&[][..], &["--settings", "law.toml"]] {
+            let tried = s.snapback([&["backends", "test", &component(name)], more].concat());
+            tried
+                .exits(3)
+                .prints("kept       it says the same")
+                .prints("unchecked  a restore brings back what was stored")
+                .prints("unchecked  without a setting that opens something")
+                .prints("the setting `address` is missing")
+                .prints("`--settings F` gives it");
+            assert!(!tried.out().contains("broken"), "{tried}");
+        }
+    }
+    let tried = s.snapback(["backends", "test", &component("postgres")]);
+    tried.prints("unchecked  what it holds outside the store goes");
+    s.ok(["backends", "add", &component("postgres")]);
+    s.ok(["backends", "show", "postgres"]).prints("1 kept, 8 unchecked");
+}
+
 #[track_caller]
 fn all_kept(s: &Sandbox, name: &str) {
     let said = s.ok(["backends", "test", &component(name), "--settings", "law.toml", "--json"]).json();

@@ -5,7 +5,7 @@ use crate::artifact::Cache;
 use crate::component::{self, ComponentBackend, Standing, Stranger};
 use crate::digest;
 use crate::engine::Engine;
-use crate::grant::Limits;
+use crate::grant::{self, Limits};
 use crate::manifest::Manifest;
 use crate::reach::Surroundings;
 use crate::trust::Trust;
@@ -65,6 +65,12 @@ impl Trial {
             let error = Error::new(Kind::Invalid, format!("`{}` has no setting `{key}`", manifest.name));
             return Err(error.hint(format!("it has: {}", known.join(", "))));
         }
+        // That one is missing is told with each law that it is needed for.
+        if let Some((key, error)) = grant::objection(&manifest, &settings)
+            && settings.contains_key(&key)
+        {
+            return Err(error);
+        }
         let interfaces = crate::abi::v0_1::asked(&component::imports(&engine, &component));
         let stranger = Stranger { origin: "a file".into(), digest: digest.clone(), interfaces };
         let trust = Trust::default().all_of(digest);
@@ -86,6 +92,18 @@ impl Trial {
     /// What the component says about itself.
     pub fn manifest(&self) -> &Manifest {
         self.backend.manifest()
+    }
+
+    /// Which setting it cannot be tried without, if that was not given.
+    pub(super) fn missing(&self) -> Option<String> {
+        let (_, error) = grant::objection(self.manifest(), &self.settings)?;
+        let what = error.hint_text().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        Some(format!("{error}{what}; `--settings F` gives it"))
+    }
+
+    /// Whether it may hold something outside the store.
+    pub(super) fn releases(&self) -> bool {
+        self.backend.releases()
     }
 
     /// The settings that carry authority and were given.
@@ -111,7 +129,7 @@ impl Trial {
     /// Lets go of all that it stored; none when it holds nothing outside the store.
     pub(super) fn discard(&self) -> Option<Result<()>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.backend.releases().then(|| self.backend.discard(&self.call(&Cancel::default()), &made))
+        self.releases().then(|| self.backend.discard(&self.call(&Cancel::default()), &made))
     }
 
     /// Takes one without the setting `key`.

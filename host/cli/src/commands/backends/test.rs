@@ -62,7 +62,12 @@ pub fn run(context: &mut Context, file: &Path, settings: Option<&Path>) -> Resul
     }
     report(context, &verdicts)?;
     let broken = verdicts.iter().any(|verdict| matches!(verdict.outcome, Outcome::Broken(_)));
-    Ok(if broken { Code::FAILED } else { Code::DONE })
+    let unchecked = verdicts.iter().any(|verdict| matches!(verdict.outcome, Outcome::Unchecked(_)));
+    Ok(match (broken, unchecked) {
+        (true, _) => Code::FAILED,
+        (false, true) => Code::PARTLY,
+        (false, false) => Code::DONE,
+    })
 }
 
 fn report(context: &mut Context, verdicts: &[Verdict]) -> Result<()> {
