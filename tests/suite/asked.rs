@@ -1,7 +1,7 @@
 //! What is asked on a terminal, and that nothing is asked without one.
 
-use crate::each_user;
-use snapback_tests::{Output, Sandbox, have};
+use crate::{each_user, sandbox};
+use snapback_tests::{Output, Sandbox, Screen, have};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -71,4 +71,31 @@ fn a_huge_first_snapshot_is_asked_for_on_a_terminal() {
         on_terminal(s, "run -- touch again", "").exits(0).never_says("huge");
         assert!(s.has("again"));
     });
+}
+
+#[test]
+fn an_interrupt_ends_a_question_at_once_and_nothing_is_agreed_to() {
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    let s = sandbox();
+    s.sh("mkdir ../outside; echo 0 > ../outside/f");
+    s.write("snapback.toml", "[[target]]\nname = \"out\"\nbackend = \"tree\"\npath = \"../outside\"\n");
+    let t = Screen::new(&s, 100, 24);
+    for words in ["run -- touch ran", "snap", "trust"] {
+        for typed in ["", "y"] {
+            t.line(&format!("\"$SNAPBACK\" {words}"));
+            t.until("[y/N]");
+            if !typed.is_empty() {
+                t.write(typed);
+            }
+            t.press(&["C-c"]);
+            t.when("a prompt again", |shown| shown.matches("ready>").count() == 2);
+            t.line("echo code-$?");
+            t.until("code-130");
+            assert!(!s.has("ran"));
+            s.ok(["trust", "--list"]).says("nothing was trusted");
+            t.clear();
+        }
+    }
 }

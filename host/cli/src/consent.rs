@@ -39,8 +39,10 @@ pub fn with<R>(context: &Context, project: &Project, mut work: impl FnMut() -> R
 /// Shows `question` and keeps a yes; none when there is nobody to ask.
 ///
 /// # Errors
-/// When the consent cannot be kept.
+/// When the user wants to stop, or the consent cannot be kept.
 pub fn ask(context: &Context, project: &Project, question: &Question) -> Result<Option<bool>> {
+    // Who wants to stop is not asked any more.
+    context.cancel.check()?;
     show(context, question);
     let words = format!("snapback: let the target `{}` do that, here?", question.target);
     let answer = context.terminal.ask(&words);

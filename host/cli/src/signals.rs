@@ -7,7 +7,7 @@
 //! ignored, for the command too. A number is never signalled after its process was
 //! waited for, since it may belong to another one by then.
 
-use crate::process;
+use crate::{process, terminal};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -129,7 +129,8 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
                 let _ = kill_process(command, signal);
             }
         }
-        Phase::Before { asked: false, .. } if stops => {
+        // What interrupts a question ends the program at once, as it ends any: nothing is at work.
+        Phase::Before { asked: false, .. } if stops && !terminal::is_asking() => {
             cancel.cancel();
             let alone = !matches!(origin.cause, Cause::Kernel);
             *phase = Phase::Before { asked: true, kept: Signal::from_named_raw(signal).filter(|_| alone) };

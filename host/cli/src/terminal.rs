@@ -1,9 +1,15 @@
 //! The terminal, when there is one: how wide it is, whether it gets colour, questions.
+//!
+//! A question is answered by a whole line; what interrupts it ends the program.
 
 use crate::args::Colour;
 use snapback_core::error::escaped;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether a question stands on the terminal.
+static ASKING: AtomicBool = AtomicBool::new(false);
 
 /// What standard output and standard error are.
 #[derive(Debug, Clone, Copy)]
@@ -70,17 +76,29 @@ impl Terminal {
             return None;
         }
         let mut tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        write!(tty, "{} [y/N] ", escaped(question)).ok()?;
-        let (mut answer, mut byte) = (Vec::new(), [0]);
-        loop {
-            match tty.read(&mut byte) {
-                Ok(1) if byte[0] != b'\n' => answer.push(byte[0]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => break,
-            }
+        ASKING.store(true, Ordering::SeqCst);
+        let asked = write!(tty, "{} [y/N] ", escaped(question));
+        let answer = asked.ok().map(|()| line(&mut tty));
+        ASKING.store(false, Ordering::SeqCst);
+        answer.map(|line| line.is_some_and(|line| matches!(&*line.trim().to_lowercase(), "y" | "yes")))
+    }
+}
+
+/// Whether a question stands on the terminal: nothing is at work that would have to end well.
+pub fn is_asking() -> bool {
+    ASKING.load(Ordering::SeqCst)
+}
+
+/// A line from `from`; none when that ends before the line does.
+fn line(from: &mut impl Read) -> Option<String> {
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    loop {
+        match from.read(&mut byte) {
+            Ok(1) if byte[0] == b'\n' => return Some(String::from_utf8_lossy(&line).into_owned()),
+            Ok(1) => line.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            _ => return None,
         }
-        let answer = String::from_utf8_lossy(&answer).trim().to_lowercase();
-        Some(matches!(&*answer, "y" | "yes"))
     }
 }
 
@@ -95,6 +113,13 @@ mod tests {
         assert_eq!(with(true).paint(Tone::Added, "A"), "\x1b[32mA\x1b[0m");
         assert!(!Terminal::look(Colour::Never, false).colour_out);
         assert!(Terminal::look(Colour::Always, true).colour_out);
+    }
+
+    #[test]
+    fn an_answer_is_a_whole_line() {
+        for (typed, answer) in [("y\nx", Some("y")), ("\n", Some("")), ("y", None), ("", None)] {
+            assert_eq!(line(&mut typed.as_bytes()).as_deref(), answer, "{typed:?}");
+        }
     }
 
     #[test]
