@@ -2,6 +2,7 @@
 
 use crate::{newest, sandbox};
 use serde_json::Value;
+use snapback_tests::Output;
 use std::collections::BTreeSet;
 
 fn keys(value: &Value) -> BTreeSet<&str> {
@@ -136,11 +137,74 @@ fn every_reporting_command_prints_one_document() {
     }
 }
 
+/// The error that `output` ends with, and its exit code; standard output stays empty.
+#[track_caller]
+fn error(output: &Output, code: i32) -> Value {
+    output.exits(code);
+    assert!(output.stdout.is_empty(), "{output}");
+    let said = output.err();
+    let line = said.lines().last().unwrap_or_default();
+    let document: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON: {e}\n{output}"));
+    assert_eq!(keys(&document), ["error"].into());
+    assert_eq!(keys(&document["error"]), ["hint", "kind", "message"].into());
+    document["error"].clone()
+}
+
 #[test]
-fn an_error_leaves_standard_output_empty() {
+fn an_error_is_a_line_of_json_on_standard_error() {
     let s = sandbox();
-    s.snapback(["undo", "--json"]).fails(1, &["no snapshots"]);
-    s.snapback(["show", "zzzz", "--json"]).fails(1, &[]);
+    let told = error(&s.snapback(["undo", "--json"]), 1);
+    assert_eq!(told["kind"], "not-found");
+    assert!(told["message"].as_str().unwrap().contains("no snapshots"), "{told}");
+    assert!(told["hint"].as_str().unwrap().contains("snapback snap"), "{told}");
+    s.run("echo A > f");
+    assert_eq!(error(&s.snapback(["show", "zzzz", "--json"]), 1)["kind"], "not-found");
+    assert_eq!(error(&s.snapback(["diff", "zzzz", "--json", "--exit-code"]), 2)["kind"], "not-found");
+    // What makes no sense, to the parser or after it.
+    for words in [&["--json", "unod"][..], &["list", "--json", "--al"], &["gc", "--keep", "x", "--json"]] {
+        let told = error(&s.snapback(words), 2);
+        assert_eq!(told["kind"], "invalid", "{told}");
+    }
+    assert!(error(&s.snapback(["--json", "unod"]), 2)["hint"].as_str().unwrap().contains("undo"));
+    assert_eq!(error(&s.snapback(["run", "--json", "--", "true"]), 125)["kind"], "invalid");
+    // What is the command's own is no wish of the user's.
+    s.snapback(["run", "--al", "--", "x", "--json"]).exits(2).says("snapback: ");
+    s.write("snapback.toml", "[snapshot]\nignor = []\n");
+    assert_eq!(error(&s.snapback(["snap", "--json"]), 2)["hint"], "did you mean `ignore`?");
+}
+
+#[test]
+fn the_report_of_a_run_says_why_the_command_was_not_started() {
+    let s = sandbox();
+    let report = || -> Value { serde_json::from_str(&s.read("../report")).unwrap() };
+    let run = |words: &[&str], code| {
+        s.sh("rm -f ../report");
+        s.snapback([&["run", "--report", "../report"], words].concat()).exits(code);
+        let told = report();
+        assert_eq!(told["exit_code"], code, "{told}");
+        told
+    };
+    assert!(run(&["--", "true"], 0)["error"].is_null());
+    let told = run(&["--", "no-such-command-here"], 127);
+    assert!(told["error"]["message"].as_str().unwrap().contains("no-such-command-here"), "{told}");
+    assert!(told["id"].is_null() && told["snapshot"].is_null() && told["changes"].is_null(), "{told}");
+    s.sh("printf '#!/no/such/interpreter\\n' > script; chmod +x script");
+    let told = run(&["--", "./script"], 126);
+    assert!(told["error"]["message"].as_str().unwrap().contains("first line"), "{told}");
+    assert_eq!(told["id"], newest(&s).as_str());
+    s.write("snapback.toml", "[snapshot]\nignor = []\n");
+    let told = run(&["--", "touch", "ran"], 125);
+    assert_eq!((&told["error"]["kind"], s.has("ran")), (&"invalid".into(), false), "{told}");
+    assert_eq!(told["error"]["hint"], "did you mean `ignore`?");
+}
+
+#[test]
+fn init_says_what_it_wrote() {
+    let s = sandbox();
+    let told = s.ok(["init", "--json"]).json();
+    let path = s.project().join("snapback.toml");
+    assert_eq!(told, serde_json::json!({"path": path.to_str().unwrap(), "databases": 0, "proposed": 0}));
+    assert_eq!(error(&s.snapback(["init", "--json"]), 2)["kind"], "invalid");
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Context {
             None => places.here.clone(),
         };
         Self {
-            talk: Talk::new(global.quiet, global.verbose),
+            talk: Talk::new(global.quiet, global.verbose, global.json),
             terminal: Terminal::look(global.color, places.no_color),
             out: Out::new(),
             cancel: Cancel::default(),

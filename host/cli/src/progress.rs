@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_bar_comes_when_work_takes_long_and_goes_with_it() {
-        let progress = Progress::new(Talk::new(true, 0), true);
+        let progress = Progress::new(Talk::new(true, 0, false), true);
         progress.begin("reading", Some(10), "items");
         progress.begin("beside it", Some(5), "items");
         progress.advance(3);

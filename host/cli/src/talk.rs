@@ -1,9 +1,10 @@
 //! Standard error: what is said to people, and never data.
 //!
 //! Invariant: each message begins with `snapback: `, lines that belong to it are
-//! indented. Nothing that a name or a component contains reaches the terminal as a
+//! indented; for programs, which said so with `--json`, an error is a line of JSON instead. Nothing that a name or a component contains reaches the terminal as a
 //! control character. Writing never fails a command: there is nobody to tell.
 
+use crate::json::Problem;
 use crate::render::plan::refusals;
 use snapback_core::error::{Error, Kind, escaped};
 use snapback_core::report::Report;
@@ -28,18 +29,19 @@ pub enum Level {
 #[derive(Debug, Clone, Copy)]
 pub struct Talk {
     level: Level,
+    json: bool,
 }
 
 impl Talk {
-    /// Says as much as `-q` and `-v` ask for.
-    pub fn new(quiet: bool, verbose: u8) -> Self {
+    /// Says as much as `-q` and `-v` ask for; errors to programs, with `json`.
+    pub fn new(quiet: bool, verbose: u8, json: bool) -> Self {
         let level = match (quiet, verbose) {
             (true, _) => Level::Quiet,
             (_, 0) => Level::Normal,
             (_, 1) => Level::More,
             _ => Level::Most,
         };
-        Self { level }
+        Self { level, json }
     }
 
     /// Something to know; not with `-q`.
@@ -56,7 +58,7 @@ impl Talk {
 
     /// An error, and what can be done about it. Always.
     pub fn error(&self, error: &Error) {
-        write_lines(&error_text(error));
+        write_lines(&if self.json { Problem::from(error).line() } else { error_text(error) });
     }
 
     fn at(&self, level: Level, text: impl Display) {
@@ -116,8 +118,12 @@ impl Report for Talk {
 
 /// An error as it is shown: what failed and why, and what to do.
 pub fn error_text(error: &Error) -> String {
-    let hint = error.hint_text().unwrap_or_else(|| usual_hint(error.kind()));
-    format!("snapback: {}\nhint: {}", clean(error.message()), clean(hint))
+    format!("snapback: {}\nhint: {}", clean(error.message()), clean(hint(error)))
+}
+
+/// What can be done about `error`.
+pub fn hint(error: &Error) -> &str {
+    error.hint_text().unwrap_or_else(|| usual_hint(error.kind()))
 }
 
 /// What helps against an error of this kind, where nobody knew better.
@@ -172,7 +178,7 @@ mod tests {
 
     #[test]
     fn quiet_and_verbose_order_the_levels() {
-        let level = |quiet, verbose| Talk::new(quiet, verbose).level;
+        let level = |quiet, verbose| Talk::new(quiet, verbose, false).level;
         assert!(level(true, 0) < level(false, 0) && level(false, 0) < level(false, 1));
         assert!(level(false, 1) < level(false, 2));
     }

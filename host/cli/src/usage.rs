@@ -1,6 +1,7 @@
 //! What is said of a command line that makes no sense, and what help is.
 
 use crate::exit::Code;
+use crate::json::Problem;
 use clap::error::ErrorKind;
 use std::io::Write;
 
@@ -14,7 +15,10 @@ pub fn tell(error: &clap::Error) -> Code {
             Code::DONE
         }
         _ => {
-            let _ = std::io::stderr().write_all(in_our_words(&text).as_bytes());
+            let text = in_our_words(&text);
+            let mut words = std::env::args_os().skip(1).take_while(|word| word != "--");
+            let text = if words.any(|word| word == "--json") { as_json(&text) } else { text };
+            let _ = std::io::stderr().write_all(text.as_bytes());
             Code::USAGE
         }
     }
@@ -36,6 +40,14 @@ fn in_our_words(text: &str) -> String {
     ours
 }
 
+/// The same for programs, who asked for that before anything was wrong.
+fn as_json(ours: &str) -> String {
+    let told = |what| ours.lines().find_map(|line| line.strip_prefix(what)).map(str::trim_end);
+    let message = told("snapback: ").or_else(|| ours.lines().next()).unwrap_or_default();
+    let hint = told("hint: ").unwrap_or("`--help` shows what is accepted");
+    format!("{}\n", Problem::usage(message, hint).line())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +60,15 @@ mod tests {
             ),
             "snapback: unrecognized subcommand 'unod'\n\nhint: a similar one exists\n\nUsage: x\n"
         );
+    }
+
+    #[test]
+    fn programs_are_told_the_same() {
+        assert_eq!(
+            as_json("snapback: unrecognized subcommand 'unod'\n\nhint: a similar one exists\n\nUsage: x\n"),
+            "{\"error\":{\"kind\":\"invalid\",\"message\":\"unrecognized subcommand 'unod'\",\
+             \"hint\":\"a similar one exists\"}}\n"
+        );
+        assert!(as_json("snapback: bad\n").contains("`--help` shows"));
     }
 }

@@ -39,6 +39,25 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// In the words of the contract, for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::Denied => "denied",
+            Self::Busy => "busy",
+            Self::Changed => "changed",
+            Self::Incompatible => "incompatible",
+            Self::Corrupt => "corrupt",
+            Self::Invalid => "invalid",
+            Self::Cancelled => "cancelled",
+            Self::NoSpace => "no-space",
+            Self::TooLarge => "too-large",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A failure: kind, sentence, hint.
 #[derive(Debug, Clone)]
 pub struct Error {

@@ -2,12 +2,14 @@
 
 use crate::context::Context;
 use crate::exit::Code;
+use crate::json;
 use crate::render::starter::{self, Found};
 use crate::render::words::count;
 use snapback_core::backend::Backends;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::config::FILE;
 use snapback_core::report::Report as _;
+use snapback_core::text::Bytes;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 
@@ -41,9 +43,15 @@ pub fn run(context: &mut Context) -> Result<Code> {
             _ => Error::io(error, "could not write", &path),
         })?;
     file.write_all(text.as_bytes()).map_err(|error| Error::io(error, "could not write", &path))?;
-    let mut more = match starter::databases(&surveys).count() as u64 {
+    let databases = starter::databases(&surveys).count();
+    if context.global.json {
+        let path = Bytes::from(&*path);
+        json::write(&mut context.out, &json::Written::new(&path, databases, found.proposals.len()))?;
+        return Ok(Code::DONE);
+    }
+    let mut more = match databases {
         0 => String::new(),
-        number => format!(", {} found", count(number, "database")),
+        number => format!(", {} found", count(number as u64, "database")),
     };
     if !found.proposals.is_empty() {
         more += &format!(", {} proposed", count(found.proposals.len() as u64, "target"));

@@ -26,11 +26,22 @@ use std::time::Instant;
 
 /// Does it, and says itself what went wrong.
 pub fn run(context: &mut Context, args: &RunArgs) -> Code {
-    match start(context, args) {
+    let report = match report_file(context, args) {
+        Ok(report) => report,
+        Err(error) => {
+            context.talk.error(&error);
+            return Code::NOT_STARTED;
+        }
+    };
+    let report = report.as_deref();
+    match start(context, args, report) {
         Ok(code) => code,
-        Err(unstartable) => {
-            context.talk.error(&unstartable.error);
-            unstartable.code
+        Err(Unstartable { error, code }) => {
+            context.talk.error(&error);
+            if context.ended.is_none() {
+                write_report(context, report, RunReport::not_started(code.0, &error));
+            }
+            code
         }
     }
 }
@@ -48,14 +59,15 @@ struct Begun {
 struct Last<'a> {
     /// Where the report goes.
     report: Option<&'a Path>,
+    /// Why the command was not started, if it was not.
+    error: Option<&'a Error>,
     /// The processes that go on.
     left: &'a dyn Fn() -> Vec<Survivor>,
 }
 
-fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
+fn start(context: &mut Context, args: &RunArgs, report: Option<&Path>) -> Result<Code, Unstartable> {
     let directory = directory(context)?;
     let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
-    let report = report_file(context, args)?;
     let mut begun = begin(context, args)?;
     context.talk.say(take::line(&begun.project, &begun.snapshot));
     begun.intervals = intervals(context, args, &begun).unwrap_or_else(|error| {
@@ -71,7 +83,8 @@ fn start(context: &mut Context, args: &RunArgs) -> Result<Code, Unstartable> {
     context.ended = Some(code);
     let id = begun.snapshot.id.clone();
     let left = || pid.map_or_else(Vec::new, |pid| survivors::of(&id, pid, started.elapsed()));
-    let code = end(context, args, begun, code, &Last { report: report.as_deref(), left: &left });
+    let error = unstartable.as_ref().map(|unstartable| &unstartable.error);
+    let code = end(context, args, begun, code, &Last { report, error, left: &left });
     unstartable.map_or(Ok(code), Err)
 }
 
@@ -178,7 +191,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
             if !root.exists() {
                 context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
             }
-            write_report(context, last.report, RunReport::new(id.as_str(), code.0, None, &known, None));
+            let told = RunReport::new(id.as_str(), code.0, None, &known, None).because(last.error);
+            write_report(context, last.report, told);
             return if undoes { Code::NOT_STARTED } else { code };
         }
     };
@@ -187,10 +201,10 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     let ended = session.end_run(id, i32::from(code.0));
     drop(mark);
     match &ended {
-        Ok(Ended { changes, beyond }) => {
-            context.talk.say(changed(changes, &snapshot, undoes, &told));
+        Ok(ended) => {
+            context.talk.say(changed(ended, &snapshot, undoes, &told));
             // An undo says it itself.
-            let lines = beyond::after_run(beyond).filter(|_| !undoes);
+            let lines = beyond::after_run(&ended.beyond).filter(|_| !undoes);
             lines.iter().for_each(|line| context.talk.say(line));
         }
         Err(error) if error.kind() == Kind::Cancelled => context.talk.say("stopped looking for changes"),
@@ -208,8 +222,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     let listed: Option<Vec<Change>> =
         ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
     let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));
-    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref()).with(&left);
-    write_report(context, last.report, told);
+    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
+    write_report(context, last.report, told.because(last.error).with(&left));
     if !undoes {
         return code;
     }
@@ -234,8 +248,8 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
 }
 
 /// One line about what a run changed, and the way back.
-fn changed(changes: &[Difference], snapshot: &Snapshot, undoes: bool, told: &Told) -> String {
-    let mut line = outcome(changes, snapshot, undoes);
+fn changed(ended: &Ended, snapshot: &Snapshot, undoes: bool, told: &Told) -> String {
+    let mut line = outcome(&ended.changes, snapshot, undoes, !ended.beyond.uncovered.is_empty());
     if told.taken > 0 {
         let taken = count(told.taken as u64, "snapshot");
         line.push_str(&format!("; {taken} on the way, for `snapback undo --step`"));
@@ -243,9 +257,14 @@ fn changed(changes: &[Difference], snapshot: &Snapshot, undoes: bool, told: &Tol
     line
 }
 
-fn outcome(changes: &[Difference], snapshot: &Snapshot, undoes: bool) -> String {
+/// The same without the snapshots on the way; `lost`: something changed that is not covered.
+fn outcome(changes: &[Difference], snapshot: &Snapshot, undoes: bool, lost: bool) -> String {
     let counts = Counts::of(changes.iter().map(|change| change.kind));
     match (counts.total(), undoes, &snapshot.run) {
+        _ if snapshot.targets.is_empty() => {
+            "what changed is not known, and cannot be undone: nothing is covered".into()
+        }
+        (0, ..) if lost => "nothing changed in what is covered".into(),
         (0, ..) => "nothing changed".into(),
         (_, true, _) => format!("{}; undoing it", counts.as_happened()),
         (_, false, None) => format!("{}; `snapback undo` takes it back", counts.as_happened()),

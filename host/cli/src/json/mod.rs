@@ -8,18 +8,22 @@ mod beyond;
 mod histories;
 mod list;
 mod names;
+mod problem;
 mod report;
 mod status;
 mod survey;
 mod trusted;
+mod written;
 
 pub use beyond::Beyond;
 pub use histories::HistoryItem;
 pub use list::{Lacks, ListItem, ShowItem};
+pub use problem::Problem;
 pub use report::{Change, FreedReport, Restored, RunReport};
 pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
 pub use survey::SurveyItem;
 pub use trusted::{ConsentItem, Trusted};
+pub use written::Written;
 
 use crate::output::Out;
 use serde::Serialize;

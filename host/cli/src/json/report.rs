@@ -4,8 +4,10 @@ use super::beyond::Beyond;
 use super::histories::HistoryItem;
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
+use super::problem::Problem;
 use crate::survivors::Survivor;
 use serde::{Serialize, Serializer};
+use snapback_core::error::Error;
 use snapback_core::session::{By, Difference, Freed, History, NotRestored};
 use snapback_core::text::Bytes;
 use snapback_runtime::sqlite::Comparison;
@@ -165,11 +167,13 @@ impl<'a> FreedReport<'a> {
 /// What `run --report` writes.
 #[derive(Serialize)]
 pub struct RunReport<'a> {
-    /// The run.
-    id: &'a str,
+    /// The run; none when its snapshot failed.
+    id: Option<&'a str>,
     /// The snapshot that was taken before it.
-    snapshot: &'a str,
+    snapshot: Option<&'a str>,
     exit_code: u8,
+    /// Why the command was not started; none when it was.
+    error: Option<Problem>,
     /// None when it could not be found out.
     changes: Option<&'a [Change]>,
     not_covered: Vec<Excluded<'a>>,
@@ -197,7 +201,28 @@ impl<'a> RunReport<'a> {
         beyond: Option<&'a Beyond>,
     ) -> Self {
         let (not_covered, still_running) = (lacks.items(), Vec::new());
-        Self { id, snapshot: id, exit_code, changes, not_covered, still_running, beyond }
+        let (id, snapshot, error) = (Some(id), Some(id), None);
+        Self { id, snapshot, exit_code, error, changes, not_covered, still_running, beyond }
+    }
+
+    /// Of a command that was not started, and no snapshot taken for it.
+    pub fn not_started(exit_code: u8, error: &Error) -> Self {
+        Self {
+            id: None,
+            snapshot: None,
+            exit_code,
+            error: Some(error.into()),
+            changes: None,
+            not_covered: Vec::new(),
+            still_running: Vec::new(),
+            beyond: None,
+        }
+    }
+
+    /// The same with the reason why the command was not started, if it was not.
+    #[must_use]
+    pub fn because(self, error: Option<&Error>) -> Self {
+        Self { error: error.map(Into::into), ..self }
     }
 
     /// The same with the processes that went on.
@@ -212,6 +237,7 @@ impl<'a> RunReport<'a> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use snapback_core::error::Kind;
     use snapback_core::session::What;
     use snapback_core::tree::compare::ChangeKind;
 
@@ -256,6 +282,7 @@ mod tests {
                 "id": "a",
                 "snapshot": "a",
                 "exit_code": 7,
+                "error": null,
                 "changes": [{"target": "tree", "kind": "added", "path": "n"}],
                 "not_covered": [],
                 "still_running": [{"pid": 7, "command": "sleep 9"}],
@@ -265,5 +292,9 @@ mod tests {
         );
         let unknown = serde_json::to_value(RunReport::new("a", 0, None, &lacks, None)).unwrap();
         assert!(unknown["changes"].is_null());
+        let error = Error::new(Kind::Busy, "it is locked").hint("wait");
+        let failed = serde_json::to_value(RunReport::not_started(125, &error)).unwrap();
+        assert_eq!(failed["error"], json!({"kind": "busy", "message": "it is locked", "hint": "wait"}));
+        assert_eq!((&failed["id"], &failed["exit_code"]), (&json!(null), &json!(125)));
     }
 }
