@@ -51,28 +51,46 @@ fn ids_paths_targets_and_backends_are_completed() {
 }
 
 #[test]
-fn the_script_makes_bash_complete() {
-    let s = sandbox();
-    s.write("f", "0");
-    s.ok(["snap"]);
-    let id = newest(&s);
+fn the_scripts_make_shells_complete() {
     for shell in ["bash", "zsh", "fish"] {
+        let s = sandbox();
+        s.write("f", "0");
+        s.ok(["snap"]);
+        let id = newest(&s);
         s.ok(["completions", shell]).prints("SNAPBACK_COMPLETE");
-        if shell != "bash" && have(shell) {
-            s.sh(&format!("\"$SNAPBACK\" completions {shell} > ../script; {shell} -n ../script"));
+        if !have("tmux") || !have(shell) {
+            continue;
         }
+        // Each begins with its script, and with a prompt that is seen when that was read.
+        let (file, text, start) = match shell {
+            "bash" => (
+                "../rc",
+                "PS1='in-bash> '; source <(snapback completions bash)",
+                "exec bash --noprofile --rcfile ../rc -i",
+            ),
+            "zsh" => (
+                "../.zshrc",
+                "PS1='in-zsh> '; autoload -Uz compinit; compinit -u -D; source <(snapback completions zsh)",
+                "ZDOTDIR=$PWD/.. exec zsh --no-global-rcs -i",
+            ),
+            _ => (
+                "../rc",
+                "function fish_prompt; printf 'in-fish> '; end; snapback completions fish | source",
+                "exec fish --no-config -C 'source ../rc'",
+            ),
+        };
+        s.write(file, format!("{text}\n"));
+        s.sh("mkdir ../bin; ln -s \"$SNAPBACK\" ../bin/snapback");
+        let t = Screen::new(&s, 100, 20);
+        t.line(&format!("export PATH=$PWD/../bin:$PATH; {start}"));
+        t.until(&format!("in-{shell}>"));
+        t.write("snapback show 2");
+        t.press(&["Tab"]);
+        t.until(&format!("snapback show {id}"));
+        t.press(&["Enter"]);
+        t.until("(manual)");
     }
-    s.snapback(["completions", "tcsh"]).exits(2).says("bash");
-    if !have("tmux") {
-        return;
-    }
-    s.sh("mkdir ../bin; ln -s \"$SNAPBACK\" ../bin/snapback");
-    let t = Screen::new(&s, 100, 20);
-    t.line("PATH=$PWD/../bin:$PATH; source <(snapback completions bash)");
-    t.clear();
-    t.write("snapback show 2");
-    t.press(&["Tab"]);
-    t.until(&format!("snapback show {id}"));
+    sandbox().snapback(["completions", "tcsh"]).exits(2).says("bash");
 }
 
 #[test]
