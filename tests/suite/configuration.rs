@@ -52,6 +52,118 @@ fn a_wrong_value_is_told_with_what_would_be_right() {
 }
 
 #[test]
+fn a_wrong_setting_of_a_target_is_told_with_its_line_and_what_would_be_right() {
+    let s = sandbox();
+    for (target, line, words, hint) in [
+        (
+            "path = \"a.db\"\nbusy-timeout = \"soon\"",
+            4,
+            "`busy-timeout` is a time such as \"30s\"",
+            "duration",
+        ),
+        ("path = \"a.db\"\nbusy-timeout = 5", 4, "not `5`", "how long to wait"),
+        ("verify = \"perhaps\"\npath = \"a.db\"", 3, "`verify` is true or false, not `perhaps`", "bool"),
+        ("path = \"\"", 3, "`path` is a name or path on one line", "the database file"),
+        ("verify = true", 1, "the setting `path` is missing", "the database file"),
+        ("path = 1.5", 3, "`path` must be text", "in quotes"),
+        ("path = \"a.db\"\nbusy-timout = \"5s\"", 4, "has no setting `busy-timout`", "`busy-timeout`"),
+        (
+            "path = \"a.db\"\nevery-interval = 1",
+            4,
+            "`every-interval` must be true or false",
+            "correct that line",
+        ),
+    ] {
+        s.write("snapback.toml", format!("[[target]]\nbackend = \"sqlite\"\n{target}\n"));
+        let place = format!("snapback.toml, line {line}: ");
+        s.snapback(["run", "--", "touch", "ran"]).fails(125, &[&place, words]).says(hint);
+        s.snapback(["snap"]).fails(2, &[&place, words]).says(hint);
+        s.snapback(["status"]).exits(2).says(&place).says(words).says(hint);
+    }
+    assert!(!s.has("ran"));
+}
+
+#[test]
+fn status_and_backends_show_what_they_can_beside_a_wrong_file() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo A > f");
+    s.write("snapback.toml", "[snapshot]\nignor = []\n");
+    let wrong = "snapback: snapback.toml, line 2: there is no key `ignor`\nhint: did you mean `ignore`?";
+    let status = s.snapback(["status"]);
+    status
+        .exits(2)
+        .says(wrong)
+        .prints("root ")
+        .prints("takes back")
+        .prints("not known: snapback.toml is wrong");
+    assert!(!status.out().contains("ignor`"), "it is said once\n{status}");
+    let status = s.snapback(["status", "--json"]);
+    assert_eq!((status.code(), &status.json()["snapshots"]), (2, &1.into()), "{status}");
+    s.ok(["backends"])
+        .says("line 2: there is no key `ignor`")
+        .says("did you mean `ignore`?")
+        .prints("sqlite");
+    // It concerns nobody else.
+    s.ok(["list"]).never_says("ignor");
+    s.ok(["undo"]);
+    assert_eq!(s.read("f"), "0");
+}
+
+#[test]
+fn where_nothing_is_covered_that_is_said_first_and_never_that_nothing_changed() {
+    let s = sandbox();
+    s.write("f", "0");
+    for (text, skip) in [("[snapshot]\nenabled = false\n", &[][..]), ("", &["--skip", "tree"])] {
+        s.write("snapback.toml", text);
+        let script = ["--", "sh", "-c", "echo now-it-runs >&2; echo A >> f"];
+        let run = s.ok([&["run"], skip, &script].concat());
+        let said = run.err();
+        let (before, after) = said.split_once("now-it-runs\n").unwrap();
+        assert!(before.contains("nothing is covered, so nothing can be undone"), "{run}");
+        assert!(after.contains("what changed is not known, and cannot be undone"), "{run}");
+        run.never_says("nothing changed");
+        s.ok(["undo"]).says("nothing was covered when `sh -c").never_says("nothing changed");
+        assert!(s.read("f").ends_with("A\n"));
+    }
+    s.write("snapback.toml", "[snapshot]\nenabled = false\n");
+    for _ in 0..2 {
+        s.ok(["snap"]).says("nothing is covered").never_says("nothing changed");
+    }
+    s.ok(["status"]).prints("none: nothing is captured").prints("nothing is covered");
+    s.snapback(["run", "--skip", "tree", "--", "true"]).fails(125, &["no target `tree`"]).says("enabled");
+    // Where something is, that alone is spoken of.
+    s.write("snapback.toml", "[snapshot]\npaths = [\"sub\"]\n");
+    s.write("sub/f", "0");
+    s.run("echo A > made").says("nothing changed in what is covered").says("made (new)");
+    s.run("true").says("snapback: nothing changed\n");
+}
+
+#[test]
+fn the_projects_own_store_is_nothing_that_is_not_covered() {
+    each_user(|s| {
+        s.write("data/f", "0");
+        for rule in
+            ["paths = [\"data\"]", "ignore = [\".*\"]", "ignore = [\"/.snapback/\"]", "ignore = [\"*\"]"]
+        {
+            s.write("snapback.toml", format!("[snapshot]\n{rule}\n"));
+            s.run("echo A > data/f").never_says(".snapback");
+            let (status, shown) = (s.ok(["status"]), s.ok(["show", "@0"]));
+            for output in [&status, &shown] {
+                let lines = output.out().lines().filter(|line| line.contains(".snapback ")).count();
+                assert_eq!(lines, 0, "{rule}\n{output}");
+            }
+            s.ok(["undo"]).never_says(".snapback");
+        }
+        // What only has its name is left out as anything else is.
+        s.write("sub/.snapback/mine", "0");
+        s.write("snapback.toml", "[snapshot]\npaths = [\"data\", \"sub/x\"]\n");
+        s.write("sub/x", "0");
+        s.run("true").says("sub/.snapback");
+    });
+}
+
+#[test]
 fn what_is_left_out_can_be_chosen() {
     each_user(|s| {
         s.write(
@@ -163,7 +275,7 @@ fn a_pipe_where_the_configuration_was_hangs_nothing() {
     let s = sandbox();
     s.write("a", "1");
     s.run("mkfifo snapback.toml; echo 2 > a");
-    s.ok(["status"]);
+    s.snapback(["status"]).exits(2).says("is not a regular file").prints("takes back");
     s.ok(["undo"]);
     assert_eq!(s.read("a"), "1");
     assert!(!s.has("snapback.toml"));

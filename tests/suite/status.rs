@@ -143,10 +143,13 @@ fn what_cannot_be_told_is_said_in_its_place() {
         let at_home = s.finish(s.program().current_dir(s.home()).arg("status"));
         at_home.exits(0).prints("not known: ").prints("your home directory");
         s.write("snapback.toml", "[snapshot]\nnonsense = 1\n");
-        s.ok(["status"]).prints("not known: ").prints("nonsense");
+        s.snapback(["status"]).exits(2).prints("not known: ").says("nonsense");
         s.write("snapback.toml", "[snapshot]\nmax-files-per-dir = 1\n");
         s.sh("touch 1 2 3");
-        s.ok(["status"]).prints("not known: ").prints("directly holds");
+        s.ok(["status"])
+            .prints("not known: ")
+            .prints("directly holds")
+            .prints("leave some out with `ignore`");
         let json = s.ok(["status", "--json"]).json();
         assert!(
             json["survey"].is_null() && json["survey_problem"].as_str().unwrap().contains("directly holds")

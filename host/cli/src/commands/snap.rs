@@ -25,7 +25,7 @@ pub fn run(context: &mut Context, args: &SnapArgs) -> Result<Code> {
     let session = take::lock(context, &mut request)?;
     let taken = take::take(context, &session, request)?;
     let project = session.unlock();
-    if !taken.new {
+    if !taken.new && !taken.snapshot.targets.is_empty() {
         context.talk.say("nothing changed since the newest snapshot, which is the answer");
     } else {
         context.talk.say(take::line(&project, &taken.snapshot));

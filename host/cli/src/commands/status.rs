@@ -1,7 +1,8 @@
 //! `snapback status`: the project, its store, and what undo and redo would do.
 //!
 //! Invariant: it answers whatever state the store is in: what cannot be read is named
-//! in its place, and the rest is shown.
+//! in its place, and the rest is shown. A wrong snapback.toml is an error as it is for every
+//! command that needs it, said after all that does not depend on it.
 
 use super::list::Described;
 use super::put_back::describe;
@@ -10,11 +11,12 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, Status, StatusStep, StoreItem, SurveyItem, TargetItem};
 use crate::render::{left_out, survey, words};
+use crate::talk;
 use snapback_core::backend::Target;
 use snapback_core::error::{Error, Result, show};
 use snapback_core::history::Id;
 use snapback_core::history::timeline::{Step, Timeline};
-use snapback_core::project::config::TREE;
+use snapback_core::project::config::{FILE, TREE};
 use snapback_core::project::units::human;
 use snapback_core::session::{Damaged, Listing, Project, Release, State, Twin};
 use snapback_core::text::Bytes;
@@ -36,7 +38,7 @@ struct Facts {
 /// Does it.
 ///
 /// # Errors
-/// When the project or its store cannot be opened.
+/// When the project or its store cannot be opened, or snapback.toml is wrong.
 pub fn run(context: &mut Context) -> Result<Code> {
     let project = context.look()?;
     let (listings, damaged) = project.list()?;
@@ -44,13 +46,14 @@ pub fn run(context: &mut Context) -> Result<Code> {
     let surveys = project.survey();
     let facts = Facts { project, listings, damaged, timeline, bytes, surveys };
     if context.global.json {
-        return as_json(context, &facts);
+        as_json(context, &facts)?;
+    } else {
+        for (name, value) in rows(&facts, context.now()) {
+            context.out.line(&format!("{name:<9} {value}"))?;
+        }
+        context.out.flush()?;
     }
-    for (name, value) in rows(&facts, context.now()) {
-        context.out.line(&format!("{name:<9} {value}"))?;
-    }
-    context.out.flush()?;
-    Ok(Code::DONE)
+    facts.project.config().map(|_| Code::DONE)
 }
 
 fn size(project: &Project) -> Result<u64> {
@@ -73,7 +76,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     let snapshots = words::count(listings.len() as u64, "snapshot");
     rows.push(("store", format!("{}, {}, {snapshots}", show(store.path()), human(facts.bytes))));
     match project.foreign() {
-        Some(_) => rows.push(("foreign", "only read; `snapback trust --store` goes on with it".into())),
+        Some(foreign) => rows.push(("foreign", format!("only read; {}", foreign.hint(store.path())))),
         None => rows.extend(twin(project).map(|text| ("twin", text))),
     }
     rows.extend(damaged.iter().map(|damaged| ("damaged", damaged.error.to_string())));
@@ -112,6 +115,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         let id = &newest.snapshot.id;
         let roots = newest.snapshot.targets.iter().map(|target| contents::roots(&**store, target));
         match roots.collect::<Result<Vec<_>>>() {
+            Ok(roots) if roots.is_empty() => rows.push(("newest", format!("{id}; {}", left_out::NOTHING))),
             Ok(roots) => {
                 let clause = left_out::clause(&roots.concat()).unwrap_or_else(|| "nothing left out".into());
                 rows.push(("newest", format!("{id}; {clause}")));
@@ -153,7 +157,9 @@ fn twin(project: &Project) -> Option<String> {
 fn surveyed(facts: &Facts) -> Vec<(&'static str, String)> {
     let surveys = match &facts.surveys {
         Ok(surveys) => surveys,
-        Err(error) => return vec![("covers", format!("not known: {error}"))],
+        // That is said by the error itself.
+        Err(_) if facts.project.config().is_err() => return Vec::new(),
+        Err(error) => return vec![("covers", format!("not known: {error}; {}", talk::hint(error)))],
     };
     let mut rows = Vec::new();
     for (target, survey) in surveys {
@@ -185,10 +191,7 @@ fn redo(facts: &Facts) -> String {
 }
 
 fn targets(project: &Project) -> String {
-    let config = match project.config() {
-        Ok(config) => config,
-        Err(error) => return error.to_string(),
-    };
+    let Ok(config) = project.config() else { return format!("not known: {FILE} is wrong") };
     let name = |target: &Target| match target.name == target.backend {
         true => target.name.clone(),
         false => format!("{} ({})", target.name, target.backend),
@@ -197,7 +200,7 @@ fn targets(project: &Project) -> String {
     if targets.is_empty() { "none: nothing is captured".into() } else { targets.join(", ") }
 }
 
-fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
+fn as_json(context: &mut Context, facts: &Facts) -> Result<()> {
     let Facts { project, listings, damaged, timeline, bytes, surveys } = facts;
     let (pending, releases) = (project.pending()?, project.releases()?);
     let is_running = |listing: &&Listing| listing.state == State::Running;
@@ -222,13 +225,12 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<Code> {
         undo: timeline.done.last().map(|s| step(s, &s.before)),
         redo: timeline.undone.last().and_then(|s| Some(step(s, s.after.as_ref()?))),
         running: &running,
-        targets: (project.config()?.targets.iter())
+        targets: (project.config().into_iter().flat_map(|config| &config.targets))
             .map(|c| TargetItem { name: &c.target.name, backend: &c.target.backend })
             .collect(),
         excluded: json::excluded(newest.as_ref().map(Described::lacks)),
         survey: surveys.as_ref().ok().map(|all| all.iter().map(SurveyItem::from).collect()),
         survey_problem: surveys.as_ref().err().map(Error::message),
     };
-    json::write(&mut context.out, &status)?;
-    Ok(Code::DONE)
+    json::write(&mut context.out, &status)
 }

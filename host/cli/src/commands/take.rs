@@ -8,6 +8,7 @@ use crate::render::{left_out, words};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::Snapshot;
 use snapback_core::project::STORE;
+use snapback_core::project::config::FILE;
 use snapback_core::session::{Project, Request, Session, State, Taken};
 use snapback_core::tree::root::Root;
 use std::path::Path;
@@ -49,6 +50,7 @@ pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
 
 /// A yes to something huge.
 fn insist(context: &Context, error: Error) -> Result<()> {
+    context.cancel.check()?;
     match context.confirm(&format!("snapback: {error}. Take the snapshot all the same?")) {
         None => Err(error),
         Some(true) => Ok(()),
@@ -75,9 +77,13 @@ pub fn take(context: &Context, session: &Session, request: Request) -> Result<Ta
 
 /// One line about a new snapshot: its ID, files, what was left out.
 pub fn line(project: &Project, snapshot: &Snapshot) -> String {
-    let files = snapshot.targets.iter().map(|target| target.files).fold(0, u64::saturating_add);
     let mut line = format!("snapshot {} of {}", snapshot.id, show(project.root()));
-    line.push_str(&format!(", {}", words::count(files, "file")));
+    if snapshot.targets.is_empty() {
+        line.push_str(&format!(": {}", left_out::NOTHING));
+    } else {
+        let files = snapshot.targets.iter().map(|target| target.files).fold(0, u64::saturating_add);
+        line.push_str(&format!(", {}", words::count(files, "file")));
+    }
     // What a snapshot lacks is no reason to stop: its record has it.
     let lacks = project.need_store().ok().and_then(|store| {
         let roots: Result<Vec<Vec<Root>>> =
@@ -91,6 +97,8 @@ pub fn line(project: &Project, snapshot: &Snapshot) -> String {
     }
     if !snapshot.skipped.is_empty() {
         clauses.push(format!("skipped: {}", snapshot.skipped.join(", ")));
+    } else if snapshot.targets.is_empty() {
+        clauses.push(format!("no target is enabled in {FILE}"));
     }
     for clause in clauses {
         line.push_str(&format!("; {clause}"));

@@ -6,6 +6,9 @@ use snapback_core::project::STORE;
 use snapback_core::tree::Survey;
 use snapback_core::tree::root::{LeftOut, Root, Why};
 
+/// What is said of a snapshot without a target.
+pub const NOTHING: &str = "nothing is covered, so nothing can be undone";
+
 /// Names that a clause mentions for each reason before it only counts.
 const NAMED: usize = 3;
 

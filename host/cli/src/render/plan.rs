@@ -91,6 +91,10 @@ pub fn refusals(items: &[NotRestored], what: &str) -> Vec<String> {
 pub fn nothing_changed(plan: &Plan, next: Option<String>) -> String {
     let what = match plan.action {
         Action::Undo => match (plan.to.kind, plan.to.command.as_deref()) {
+            (SnapshotKind::Run, Some(command)) if plan.to.targets.is_empty() => {
+                format!("nothing was covered when `{}` ran", command_line(command))
+            }
+            _ if plan.to.targets.is_empty() => format!("nothing is covered by snapshot {}", plan.to.id),
             (SnapshotKind::Run, Some(command)) => format!("`{}` left nothing to undo", command_line(command)),
             _ => format!("nothing changed since snapshot {}", plan.to.id),
         },

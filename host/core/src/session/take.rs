@@ -88,6 +88,7 @@ impl Selection {
             let known: Vec<&str> = names.iter().map(String::as_str).collect();
             return Err(match nearest(name, known.iter().copied()) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if known.is_empty() => error.hint("no target is enabled in snapback.toml"),
                 None => error.hint(format!("this project has: {}", known.join(", "))),
             });
         }

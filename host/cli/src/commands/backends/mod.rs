@@ -17,6 +17,7 @@ use crate::exit::Code;
 use serde::Serialize;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::{config::Config, nearest};
+use snapback_core::report::Report;
 use snapback_core::session::Project;
 use snapback_runtime::{Info, Registry};
 use std::collections::BTreeMap;
@@ -53,7 +54,8 @@ pub fn run(context: &mut Context, args: &BackendsArgs) -> Result<Code> {
     // A project that cannot be opened, or asks for nonsense, has no targets to name.
     let project = context.environment().and_then(Project::open);
     let project = project.and_then(|project| Ok((project.config()?.clone(), project)));
-    let project = project.map_err(|error| context.talk.say(error)).ok();
+    let doing = "what targets there are is not known";
+    let project = project.map_err(|error| context.talk.troubled(doing, &error)).ok();
     let used = project.as_ref().map(|(config, project)| Used { config, project });
     match command {
         BackendsCommand::Show { name } => show::run(context, &registry, used.as_ref(), name),
