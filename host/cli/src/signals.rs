@@ -171,8 +171,12 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    /// A signal to this process reaches whoever watches in it: one test at a time does.
+    static WATCHING: Mutex<()> = Mutex::new(());
+
     #[test]
     fn a_signal_while_the_command_starts_reaches_it() {
+        let _alone = WATCHING.lock().unwrap();
         let cancel = Cancel::default();
         let signals = Signals::watch(cancel.clone()).unwrap();
         kill_process(rustix::process::getpid(), Signal::HUP).unwrap();
@@ -186,6 +190,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_comes_before_the_number_is_known_reaches_it_too() {
+        let _alone = WATCHING.lock().unwrap();
         let signals = Signals::watch(Cancel::default()).unwrap();
         let spawn = || {
             let child = Command::new("sleep").arg("600").spawn();
