@@ -6,8 +6,9 @@ use super::{Dir, Disk, Op, OpKind, failed};
 use crate::error::Result;
 use crate::tree::node::Time;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// An entry that is held fast.
@@ -35,6 +36,20 @@ impl Held {
     pub fn stat(&self) -> Result<Stat> {
         let stat = rustix::fs::statat(&self.fd, "", AtFlags::EMPTY_PATH);
         stat.map_err(|e| failed(e, "could not look at", &self.op(OpKind::SetMode).path()))
+    }
+
+    /// Refuses a link on a file system of a program (FUSE): those are told a path, and some of
+    /// them (sshfs) follow the link, so that what it leads to would be changed.
+    fn is_reached(&self) -> io::Result<()> {
+        const FUSE: u32 = 0x6573_5546;
+        if rustix::fs::fstatfs(&self.fd)?.f_type as u32 != FUSE {
+            return Ok(());
+        }
+        let stat = rustix::fs::statat(&self.fd, "", AtFlags::EMPTY_PATH)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => Err(Errno::OPNOTSUPP.into()),
+            _ => Ok(()),
+        }
     }
 
     fn op(&self, kind: OpKind) -> Op<'_> {
@@ -66,6 +81,7 @@ impl Disk {
     pub fn set_owner_held(&self, on: &Held, uid: u32, gid: u32) -> Result<()> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         self.run(&on.op(OpKind::SetOwner), || {
+            on.is_reached()?;
             Ok(rustix::fs::chownat(&on.fd, "", uid, gid, AtFlags::EMPTY_PATH)?)
         })
     }
@@ -84,6 +100,7 @@ impl Disk {
 
     fn set_timestamps_held(&self, on: &Held, times: Timestamps) -> Result<()> {
         self.run(&on.op(OpKind::SetTimes), || {
+            on.is_reached()?;
             match rustix::fs::utimensat(&on.fd, "", &times, AtFlags::EMPTY_PATH) {
                 // Before Linux 5.8.
                 Err(Errno::INVAL) => {
