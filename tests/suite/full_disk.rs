@@ -179,9 +179,10 @@ fn a_disk_that_fills_up_during_a_run_stops_its_snapshots_and_not_the_command() {
     let s = &d.s;
     s.write("f", "0");
     let before = Record::take(&d.at);
-    let script = "head -c 13000k /dev/urandom > big; sleep 1; rm big; printf 1 1<>f; n=0
-        while [ $n -lt 200 ] && [ \"$(ls .snapback/snapshots | wc -l)\" -lt 2 ]; do n=$((n+1)); sleep 0.05; done
-        head -c 13000k /dev/urandom > big; sleep 1; rm big; exit 7";
+    let script = "head -c 13000k /dev/urandom > big; sleep 3; printf 1 1<>f; rm big
+        had=$(ls .snapback/snapshots | wc -l); n=0
+        while [ $n -lt 200 ] && [ \"$(ls .snapback/snapshots | wc -l)\" -le $had ]; do n=$((n+1)); sleep 0.05; done
+        head -c 13000k /dev/urandom > big; sleep 3; rm big; exit 7";
     let run = s.snapback(["run", "--every", "20ms", "--", "sh", "-c", script]);
     run.exits(7).says("a snapshot during the run failed: ").says("no space left").says("on the way");
     s.ok(["verify"]);

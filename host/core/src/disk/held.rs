@@ -42,8 +42,12 @@ impl Held {
     /// them (sshfs) follow the link, so that what it leads to would be changed.
     fn is_reached(&self) -> io::Result<()> {
         const FUSE: u32 = 0x6573_5546;
-        if rustix::fs::fstatfs(&self.fd)?.f_type as u32 != FUSE {
-            return Ok(());
+        match rustix::fs::fstatfs(&self.fd) {
+            Ok(system) if system.f_type as u32 != FUSE => return Ok(()),
+            Ok(_) => {}
+            // It followed the link for this question as well, to where nothing is.
+            Err(Errno::NOENT) => return Err(Errno::OPNOTSUPP.into()),
+            Err(error) => return Err(error.into()),
         }
         let stat = rustix::fs::statat(&self.fd, "", AtFlags::EMPTY_PATH)?;
         match FileType::from_raw_mode(stat.st_mode) {
