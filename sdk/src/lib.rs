@@ -229,8 +229,8 @@ fn speak_before_giving_up() {
 }
 
 /// Makes a type that implements [`Backend`] the component's backend; with `explain`,
-/// `release` and `find` also what [`Explain`], [`Release`] and [`Find`] do. Built for another target than
-/// WebAssembly it only checks the type, so that a backend's own tests run anywhere.
+/// `release` and `find` also what [`Explain`], [`Release`] and [`Find`] do. Built for another
+/// target than WebAssembly it only checks the type, so that a backend's own tests run anywhere.
 #[macro_export]
 macro_rules! export {
     ($backend:ty $(, $more:ident)*) => {
