@@ -42,6 +42,8 @@ pub struct Registry {
     cache: Cache,
     engine: OnceLock<Result<Engine>>,
     ready: Mutex<HashMap<String, Slot>>,
+    /// What backends said about themselves, by name: a large file is not read for each target.
+    said: Mutex<HashMap<String, Manifest>>,
 }
 
 /// A backend that is being made ready, or is. Each has a lock of its own, so that a large
@@ -108,6 +110,7 @@ impl Registry {
             cache: Cache::new(setup.cache),
             engine: OnceLock::new(),
             ready: Mutex::default(),
+            said: Mutex::default(),
         }
     }
 
@@ -128,6 +131,16 @@ impl Registry {
     /// # Errors
     /// `NotFound` with the nearest name, or what is wrong with it.
     pub fn manifest(&self, name: &str) -> Result<Manifest> {
+        let said = || self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(manifest) = said().get(name) {
+            return Ok(manifest.clone());
+        }
+        let manifest = self.read_manifest(name)?;
+        said().insert(name.to_owned(), manifest.clone());
+        Ok(manifest)
+    }
+
+    fn read_manifest(&self, name: &str) -> Result<Manifest> {
         let found = self.find(name)?;
         let known = match &found.origin {
             Origin::Builtin(builtin) => Some(Manifest::parse(builtin.manifest)?),

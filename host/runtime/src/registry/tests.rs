@@ -105,3 +105,16 @@ fn a_changed_component_is_read_again() {
     assert_eq!(second.list().pop().unwrap().status, Status::New);
     assert_eq!(second.manifest("guest").unwrap().version, "2.0.0");
 }
+
+#[test]
+fn what_a_backend_says_of_itself_is_read_once() {
+    let scratch = Scratch::new();
+    let registry = registry(&scratch);
+    let file = scratch.path().join("plugins/guest.wasm");
+    fs::write(&file, Guest::default().build()).unwrap();
+    let said = registry.manifest("guest").unwrap();
+    // However large it is, and however many targets are asked about.
+    fs::remove_file(&file).unwrap();
+    assert_eq!(registry.manifest("guest").unwrap(), said);
+    assert_eq!(registry.settings("guest").unwrap(), ["path", "label"]);
+}
