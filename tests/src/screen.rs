@@ -1,12 +1,10 @@
 //! A terminal that a program really runs in: tmux, driven by keys and read as a screen.
 
-use crate::Sandbox;
+use crate::{PATIENCE, Sandbox};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take to appear.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked for.
+/// How often it is looked for what is to appear.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A terminal of a sandbox's user; its programs are killed when it is dropped.

@@ -4,10 +4,10 @@
 use crate::{newest, sandbox};
 use rustix::process::Signal;
 use serde_json::Value;
-use snapback_tests::{Chance, Output, Record, Running, Sandbox, assert_back, have};
+use snapback_tests::{Chance, Output, Record, Running, Sandbox, assert_back, have, until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// All snapshots of `kind`, newest first.
 fn of_kind(s: &Sandbox, kind: &str) -> Vec<Value> {
@@ -17,16 +17,6 @@ fn of_kind(s: &Sandbox, kind: &str) -> Vec<Value> {
 
 fn id(snapshot: &Value) -> &str {
     snapshot["id"].as_str().unwrap()
-}
-
-/// Waits until `there` says yes.
-#[track_caller]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !there() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it never came: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// A command that does one part of `parts` for each file `../go<n>` that appears, and then

@@ -3,12 +3,11 @@
 
 use crate::sandbox;
 use rustix::process::Signal;
-use snapback_tests::{Record, Restores, Running, Sandbox, have, is_root, skip};
+use snapback_tests::{Record, Restores, Running, Sandbox, have, is_root, skip, until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// What serves a directory, without a network in between.
 const SERVER: &str = "/usr/lib/openssh/sftp-server";
@@ -37,11 +36,9 @@ impl Mounted {
         command.arg("-f").arg("-o").arg(format!("ssh_command={}", ssh.display()));
         command.arg(format!("host:{}", far.display())).arg(s.project());
         let this = Self { at: s.project(), program: Running::of(&mut command) };
-        let started = Instant::now();
-        while !fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*this.at.to_string_lossy()) {
-            assert!(started.elapsed() < Duration::from_secs(60), "sshfs never came");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("sshfs", || {
+            fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&*this.at.to_string_lossy())
+        });
         Some(this)
     }
 }

@@ -2,21 +2,12 @@
 //! are closed. Everything as if snapback were not there.
 
 use crate::sandbox;
-use snapback_tests::{Sandbox, Screen, have};
-use std::time::{Duration, Instant};
+use snapback_tests::{Sandbox, Screen, have, until};
+use std::time::Duration;
 
 /// A terminal, where there is one to be had.
 fn screen(s: &Sandbox) -> Option<Screen<'_>> {
     (have("tmux") && have("bash")).then(|| Screen::new(s, 100, 24))
-}
-
-#[track_caller]
-fn until(what: &str, there: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !there() {
-        assert!(started.elapsed() < Duration::from_secs(60), "it never came: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

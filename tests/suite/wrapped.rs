@@ -2,19 +2,15 @@
 
 use crate::{newest, sandbox};
 use rustix::process::{Pid, Signal, kill_process};
-use snapback_tests::{Running, Sandbox};
+use snapback_tests::{Running, Sandbox, until};
 use std::io::Write;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Waits until the command has made `file` of the project.
 #[track_caller]
 fn wait_for(s: &Sandbox, file: &str) {
-    let started = Instant::now();
-    while !s.has(file) {
-        assert!(started.elapsed() < Duration::from_secs(60), "{file} does not appear");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(file, || s.has(file));
 }
 
 #[test]
@@ -286,11 +282,7 @@ fn signals_reach_it_as_often_as_they_are_sent() {
     for n in 1..=20 {
         for (name, signal) in names {
             child.signal(signal);
-            let started = Instant::now();
-            while !s.has(name) || s.read(name).lines().count() < n {
-                assert!(started.elapsed() < Duration::from_secs(60), "{name} number {n} is lost");
-                std::thread::sleep(Duration::from_millis(2));
-            }
+            until(&format!("{name} number {n}"), || s.has(name) && s.read(name).lines().count() >= n);
         }
     }
     s.write("end", "");

@@ -3,19 +3,17 @@
 //! One for the whole test process, and one alone for a test that ends it. A shell waits for the
 //! test process to end, however it ends, and then ends the engine and removes its data.
 
-use snapback_tests::{have, is_root, skip};
+pub use snapback_tests::until;
+use snapback_tests::{PATIENCE, have, is_root, skip};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 /// The image that containers of the tests are made from: a busybox and nothing else.
 pub const IMAGE: &str = "box";
-/// What is waited for at most: the machine may have much to do.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Starts an engine in the directory that it is given, again each time that it is told to,
 /// until its input ends.
 const KEEPER: &str = r#"
@@ -220,15 +218,5 @@ impl Drop for Expected {
     fn drop(&mut self) {
         let _ = self.events.kill();
         let _ = self.events.wait();
-    }
-}
-
-/// Waits until something is so.
-#[track_caller]
-pub fn until(what: &str, is: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !is() {
-        assert!(start.elapsed() < PATIENCE, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -7,14 +7,10 @@ mod redis;
 mod together;
 
 use crate::sandbox;
-use snapback_tests::{Running, Sandbox, User, is_root};
+use snapback_tests::{Running, Sandbox, User, is_root, until};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-/// How long a server may take to start, or something to come about.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where the component `name` is checked in.
 fn component(name: &str) -> String {
@@ -101,14 +97,4 @@ fn start(program: &Path, arguments: &[&str], dir: &Path) -> Running {
         .env("PATH", "/usr/bin:/bin");
     server_user().become_in(&mut command);
     Running::of(&mut command)
-}
-
-/// Waits until `done` is.
-#[track_caller]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < PATIENCE, "{what} did not come about");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
