@@ -3,10 +3,11 @@
     tests/bench/run [NAME...] [--all] [--quick] [--rounds N] [--snapback FILE] [--floor FILE]
                     [--dir DIR] [--disk DIR] [--json FILE]
 
-Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), C (100,000 changes), D (a SQLite database that is
-open), V (10,000 files and 500 MB in a Docker volume), P (a third-party component), R (Postgres and
-Redis). Without any: all but B; with --all also B, and more peers. --quick is S alone, with two
-rounds: it shows that the measurements work. Peers that are missing are installed by root on Debian, else named.
+Names: 500 (a small unchanged project), S, M, L, B (see corpora.py), C (100,000 changes), D (a
+SQLite database that is open), V (10,000 files and 500 MB in a Docker volume), P (a third-party
+component), R (Postgres and Redis). Without any: all but B; with --all also B, and more peers.
+--quick is S alone, with two rounds: it shows that the measurements work. Peers that are missing
+are installed by root on Debian, else named.
 Corpora are kept below --dir: in memory, or where that has no room in the user's cache.
 """
 

@@ -1,8 +1,9 @@
 //! Standard error: what is said to people, and never data.
 //!
 //! Invariant: each message begins with `snapback: `, lines that belong to it are
-//! indented; for programs, which said so with `--json`, an error is a line of JSON instead. Nothing that a name or a component contains reaches the terminal as a
-//! control character. Writing never fails a command: there is nobody to tell.
+//! indented; for programs, which said so with `--json`, an error is a line of JSON instead.
+//! Nothing that a name or a component contains reaches the terminal as a control character.
+//! Writing never fails a command: there is nobody to tell.
 
 use crate::json::Problem;
 use crate::render::plan::refusals;

@@ -1,12 +1,13 @@
 //! snapback's runtime: backends are WebAssembly components, and this runs them.
 //!
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
-//! (where components are), `encode` (a component of a module), `manifest` (what one says about itself), `grant` (what one may
-//! reach), `reach` (what that leads to), `trust` (what the user agreed to), `component` (one
-//! call), `laws` (what every backend keeps), `abi` (the host's side of `wit/`), `sqlite` (databases, without any component), `docker`
-//! (volumes), `process` (programs) and `file` (single files) likewise,
-//! `propose` (targets for files that are known), `registry` (all of it together). Knows objects and trees, not history; never prints;
-//! reads no environment.
+//! (where components are), `encode` (a component of a module), `manifest` (what one says about
+//! itself), `grant` (what one may reach), `reach` (what that leads to), `trust` (what the user
+//! agreed to), `component` (one call), `laws` (what every backend keeps), `abi` (the host's side
+//! of `wit/`), `sqlite` (databases, without any component), `docker` (volumes), `process`
+//! (programs) and `file` (single files) likewise, `propose` (targets for files that are known),
+//! `registry` (all of it together). Knows objects and trees, not history; never prints; reads
+//! no environment.
 
 mod abi;
 mod artifact;

@@ -128,8 +128,8 @@ impl Dir {
     /// opened any more; that is not for two threads at once.
     pub fn names(&self) -> Result<Vec<Vec<u8>>> {
         let told = |e: Errno| failed(e, "could not list", &self.path);
-        let again = rustix::fs::openat(&self.fd, c".", OPEN_DIR, Mode::empty());
-        let fd = again.as_ref().map_or(self.fd.as_fd(), AsFd::as_fd);
+        let again = self.child(b".");
+        let fd = &again.as_ref().unwrap_or(self).fd;
         rustix::fs::seek(fd, rustix::fs::SeekFrom::Start(0)).map_err(told)?;
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut entries = RawDir::new(fd, &mut buffer);

@@ -40,7 +40,7 @@ impl Held {
 
     /// Refuses a link on a file system of a program (FUSE): those are told a path, and some of
     /// them (sshfs) follow the link, so that what it leads to would be changed.
-    fn is_reached(&self) -> io::Result<()> {
+    fn refuse_followed(&self) -> io::Result<()> {
         const FUSE: u32 = 0x6573_5546;
         match rustix::fs::fstatfs(&self.fd) {
             Ok(system) if system.f_type as u32 != FUSE => return Ok(()),
@@ -85,7 +85,7 @@ impl Disk {
     pub fn set_owner_held(&self, on: &Held, uid: u32, gid: u32) -> Result<()> {
         let (uid, gid) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         self.run(&on.op(OpKind::SetOwner), || {
-            on.is_reached()?;
+            on.refuse_followed()?;
             Ok(rustix::fs::chownat(&on.fd, "", uid, gid, AtFlags::EMPTY_PATH)?)
         })
     }
@@ -104,7 +104,7 @@ impl Disk {
 
     fn set_timestamps_held(&self, on: &Held, times: Timestamps) -> Result<()> {
         self.run(&on.op(OpKind::SetTimes), || {
-            on.is_reached()?;
+            on.refuse_followed()?;
             match rustix::fs::utimensat(&on.fd, "", &times, AtFlags::EMPTY_PATH) {
                 // Before Linux 5.8.
                 Err(Errno::INVAL) => {

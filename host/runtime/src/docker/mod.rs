@@ -7,12 +7,12 @@
 //! and what is made on the engine is marked, and removed again.
 //!
 //! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
-//! sentences), `find` (a volume by its name), `compose` (those that its files name), `users` (who uses it), `hold` (holding them),
-//! `marker` (the record of that, on the engine), `watch` (letting go when this process
-//! is gone), `place` (where the files are), `remote`, `inside` and `pipe` (this program in a
-//! container, seen from both ends), `image` and `elf` (what that is started from), `volume`
-//! (capture and restore). Knows
-//! no history; reads no environment but what it is lent.
+//! sentences), `find` (a volume by its name), `compose` (those that its files name), `users`
+//! (who uses it), `hold` (holding them), `marker` (the record of that, on the engine), `watch`
+//! (letting go when this process is gone), `place` (where the files are), `remote`, `inside` and
+//! `pipe` (this program in a container, seen from both ends), `image` and `elf` (what that is
+//! started from), `volume` (capture and restore). Knows no history; reads no environment but
+//! what it is lent.
 
 pub(crate) mod compose;
 mod daemon;

@@ -54,9 +54,6 @@ impl Held {
     /// Lets go of all of it, for the project that was at `root`; returns what cannot go, and
     /// why. `linked`: whether the project's own store shared its records with the history.
     pub fn let_go(&self, env: &Environment, place: &Path, root: &Path, linked: bool) -> Vec<(String, Error)> {
-        if self.is_nothing() {
-            return Vec::new();
-        }
         let mut stuck = Vec::new();
         for (target, parts) in &self.items {
             let done = match linked {
