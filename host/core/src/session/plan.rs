@@ -225,6 +225,7 @@ impl Session {
         }
         preflight.all_known(paths)?;
         changes.retain(|change| !preflight.left.iter().any(|left| left.is_about(change)));
+        changes.shrink_to_fit();
         not_restored.extend(preflight.left);
         not_restored.extend(preflight.notes);
         let not_restored = distinct(not_restored);

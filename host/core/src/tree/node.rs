@@ -116,6 +116,11 @@ pub fn encode_tree(entries: &[Entry]) -> Vec<u8> {
 }
 
 pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
+    put_entry_as(out, &entry.name, entry);
+}
+
+/// Writes one entry as if it were called `name`.
+pub(crate) fn put_entry_as(out: &mut Vec<u8>, name: &[u8], entry: &Entry) {
     let tag = match entry.node {
         Node::File { sparse: false, .. } => 1,
         Node::File { sparse: true, .. } => 2,
@@ -129,7 +134,7 @@ pub(crate) fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
     let has_xattrs = u8::from(!entry.xattrs.is_empty());
     let has_link = u8::from(entry.link.is_some());
     out.put_u8(tag | has_xattrs << 6 | has_link << 7);
-    out.put_bytes(&entry.name);
+    out.put_bytes(name);
     out.put_uint(u64::from(entry.mode));
     out.put_uint(u64::from(entry.uid));
     out.put_uint(u64::from(entry.gid));
