@@ -69,7 +69,7 @@ pub fn changes(bytes: &[u8]) {
     let _ = Changes::open(bytes);
     let packed = [Key::of(ObjectKind::Opaque, bytes).hash(), bytes].concat();
     let _ = Changes::open(&packed);
-    if let Ok(changes) = Changes::decode(bytes) {
+    if let Ok(changes) = Changes::decode(bytes.to_vec()) {
         assert_eq!(changes.encode(), bytes);
     }
 }

@@ -90,6 +90,11 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
+    /// How many bytes are left.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// Refuses bytes that are left over.
     pub fn end(&self) -> Result<()> {
         if self.is_empty() { Ok(()) } else { Err(self.damaged("bytes are left over")) }
