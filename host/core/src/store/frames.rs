@@ -1,14 +1,17 @@
 //! Decoded frames that were read last: neighbours are read together.
 //!
 //! One lock, held for a look at a short list; decoding happens outside it, and two
-//! threads that want the same frame decode it once. Bounded in bytes.
+//! threads that want the same frame decode it once. Bounded in bytes, of the memory that
+//! they take.
 
 use super::pack::Frame;
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes of decoded frames that are kept.
-const LIMIT: usize = 8 << 20;
+/// Bytes of decoded frames that are kept of what is stored, and of what is being stored:
+/// that is read in the order in which it was written, about.
+const STORED: usize = 8 << 20;
+const BEING_STORED: usize = 2 << 20;
 /// Frames larger than this are not kept.
 const LARGE: usize = 2 << 20;
 
@@ -24,8 +27,10 @@ struct Slot {
 }
 
 /// The frames that were read last.
-#[derive(Default)]
-pub struct Frames(Mutex<Vec<Slot>>);
+pub struct Frames {
+    slots: Mutex<Vec<Slot>>,
+    limit: usize,
+}
 
 /// A decoded frame.
 pub struct Decoded(Cell);
@@ -42,6 +47,16 @@ impl Decoded {
 }
 
 impl Frames {
+    /// Of a store's packs.
+    pub fn of_store() -> Self {
+        Self { slots: Mutex::default(), limit: STORED }
+    }
+
+    /// Of packs that are being written.
+    pub fn of_writer() -> Self {
+        Self { slots: Mutex::default(), limit: BEING_STORED }
+    }
+
     /// The frame `id` of `bytes` decoded bytes; `load` fills a buffer with it when it is not kept.
     pub fn get(
         &self,
@@ -49,9 +64,9 @@ impl Frames {
         bytes: usize,
         load: impl FnOnce(&mut Vec<u8>) -> Result<()>,
     ) -> Result<Decoded> {
-        let mut reuse = None;
+        let mut reuse: Option<Vec<u8>> = None;
         let cell = {
-            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = slots.iter().rposition(|slot| slot.id == id) {
                 let slot = slots.remove(at);
                 let cell = slot.cell.clone();
@@ -62,25 +77,56 @@ impl Frames {
                 // An empty frame shares its offset with the next one.
                 if (1..=LARGE).contains(&bytes) {
                     let mut total: usize = bytes + slots.iter().map(|slot| slot.bytes).sum::<usize>();
-                    while total > LIMIT && !slots.is_empty() {
+                    // A buffer that is much too large would take room that nobody counts.
+                    let fits = |buffer: &Vec<u8>| (bytes..=bytes + bytes / 4).contains(&buffer.capacity());
+                    while total > self.limit && !slots.is_empty() {
                         let old = slots.remove(0);
                         total -= old.bytes;
-                        reuse = reuse.or_else(|| Arc::into_inner(old.cell));
+                        reuse = reuse.or_else(|| {
+                            Arc::into_inner(old.cell)?.into_inner()?.ok().filter(|buffer| fits(buffer))
+                        });
                     }
                     slots.push(Slot { id, bytes, cell: cell.clone() });
                 }
                 cell
             }
         };
-        let reuse = reuse.and_then(OnceLock::into_inner);
         let made = cell.get_or_init(|| {
-            let mut buffer = reuse.and_then(Result::ok).unwrap_or_default();
+            let mut buffer = reuse.unwrap_or_default();
             load(&mut buffer).map(|()| buffer)
         });
         if made.is_err() {
             // A failure is not kept: the next reader tries again.
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|slot| slot.id != id);
+            self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|slot| slot.id != id);
         }
         Ok(Decoded(cell))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::pack::Encoding;
+
+    #[test]
+    fn what_is_kept_takes_no_more_memory_than_is_counted() {
+        let frames = Frames::of_writer();
+        // The large ones come first: the small ones must not go on with their buffers.
+        let sizes = std::iter::repeat_n(1 << 20, 4).chain(std::iter::repeat_n(1 << 10, 4000));
+        for (at, bytes) in sizes.enumerate() {
+            let frame = Frame { offset: at as u32, stored: 1, raw: bytes as u32, encoding: Encoding::Raw };
+            let load = |out: &mut Vec<u8>| {
+                out.clear();
+                out.reserve_exact(bytes);
+                out.resize(bytes, 7);
+                Ok(())
+            };
+            let decoded = frames.get(([0; 16], frame), bytes, load).unwrap();
+            assert_eq!(decoded.bytes().unwrap(), vec![7; bytes]);
+        }
+        let slots = frames.slots.lock().unwrap();
+        let held: usize =
+            slots.iter().map(|slot| slot.cell.get().unwrap().as_ref().unwrap().capacity()).sum();
+        assert!(slots.len() > 1000 && held <= BEING_STORED / 4 * 5, "{held} bytes in {} frames", slots.len());
     }
 }

@@ -158,7 +158,7 @@ impl Store {
             tmp: OnceLock::new(),
             catalog: RwLock::default(),
             open_packs: Mutex::default(),
-            frames: Frames::default(),
+            frames: Frames::of_store(),
             far: None,
         }))
     }

@@ -105,7 +105,7 @@ impl Store {
             state: Mutex::default(),
             spare: Mutex::default(),
             lanes: AtomicUsize::new(0),
-            frames: Frames::default(),
+            frames: Frames::of_writer(),
             floor: AtomicU64::new(0),
         }
     }
