@@ -4,10 +4,10 @@ use super::Run;
 use super::attributes::On;
 use super::look::{kind_is, mode_is};
 use super::outcome::Refusal;
-use super::place::{Place, split};
+use super::place::split;
 use crate::error::{Kind, Result, show_bytes};
 use crate::tree::compare::Change;
-use crate::tree::node::Entry;
+use crate::tree::node::{Entry, Xattr};
 use crate::tree::scan::Stat;
 use rustix::io::Errno;
 
@@ -79,30 +79,30 @@ impl Run<'_> {
         let Some(after) = change.after.as_ref().filter(|_| change.becomes_dir()) else { return Ok(()) };
         let Some(place) = self.places.enter(&change.path)? else { return Ok(()) };
         let on = On::Dir(&place.dir);
-        let now = on.stat(&change.path)?;
+        let (now, have) = (on.stat(&change.path)?, on.xattrs());
         // On the way to what is selected: only what a crash left open is closed.
         let is_own = !change.passage || change.before.is_none();
         let before = change.before.as_ref().filter(|_| change.was_dir());
         let entry = match before {
             // Somebody's own change, unless it only was opened up for work.
-            Some(before) if !(is_own && self.dir_is_known(&place, &now, before, after)?) => {
+            Some(before) if !(is_own && self.dir_is_known(&now, &have, before, after)) => {
                 let open = now.permissions() == before.mode | 0o700;
                 &Entry {
                     uid: now.uid,
                     gid: now.gid,
-                    xattrs: on.xattrs(),
+                    xattrs: have.clone(),
                     mode: if open { before.mode } else { now.permissions() },
                     ..after.clone()
                 }
             }
-            None if !self.is_made(&change.path) && !self.dir_is_known(&place, &now, after, after)? => {
+            None if !self.is_made(&change.path) && !self.dir_is_known(&now, &have, after, after) => {
                 return Ok(());
             }
             _ => after,
         };
         let mtime = if is_own { change.after_time } else { change.before_time };
         self.places.mode_is_set(&change.path);
-        if self.attributes().settle(on, &now, &on.xattrs(), entry, Some(mtime), &change.path)?
+        if self.attributes().settle(on, &now, &have, entry, Some(mtime), &change.path)?
             && change.before.is_some()
         {
             self.count(change);
@@ -110,15 +110,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn dir_is_known(&self, place: &Place<'_>, now: &Stat, before: &Entry, after: &Entry) -> Result<bool> {
+    fn dir_is_known(&self, now: &Stat, have: &[Xattr], before: &Entry, after: &Entry) -> bool {
         let owner = [before, after].iter().any(|e| (e.uid, e.gid) == (now.uid, now.gid))
             || (now.uid == self.rights.uid && self.rights.gids.contains(&now.gid));
         let mode = mode_is(now, before) || mode_is(now, after);
-        if !owner || !mode {
-            return Ok(false);
-        }
-        let have = crate::tree::xattr::of_open(&place.dir);
-        Ok(have.iter().all(|xattr| before.xattrs.contains(xattr) || after.xattrs.contains(xattr)))
+        let known = |xattr| before.xattrs.contains(xattr) || after.xattrs.contains(xattr);
+        owner && mode && have.iter().all(known)
     }
 
     /// Whether what is at the path of `change` is as the restore should have left it,

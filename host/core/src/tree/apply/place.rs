@@ -114,7 +114,8 @@ impl<'a> Places<'a> {
     pub fn enter_to_write(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
         let Some(place) = self.enter(path)? else { return Ok(None) };
         if !place.writable.load(Ordering::Relaxed) {
-            if place.stat.uid == self.uid && place.may_write() == Err(rustix::io::Errno::ACCESS) {
+            let is_shut = place.stat.uid == self.uid && place.stat.permissions() & OWNER != OWNER;
+            if is_shut && place.may_write() == Err(rustix::io::Errno::ACCESS) {
                 let now = Stat::of_open(&place.dir)
                     .map_err(|e| Error::io(e, "could not look at", place.dir.path()))?;
                 self.note_mode(path, now.permissions());

@@ -16,6 +16,7 @@ use crate::tree::compare::{Change, Kept, Only};
 use crate::tree::plan::Plan;
 use crate::tree::root::Root;
 use crate::tree::statcache::StatCache;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
 
 /// Paths that an error about refusals shows.
@@ -228,15 +229,20 @@ impl<'a> Run<'a> {
 
     /// Makes everything new aside.
     fn prepare(&self) -> Result<()> {
-        // What lies in a directory that is to be made is there only if a call was cut short.
+        // A call that was cut short left something aside, or had put all of it in place: without
+        // leftovers, the first look tells. What it says is not there is seen when it is put.
         let resumes = self.has_leftovers();
+        let is_fresh = AtomicBool::new(false);
         let wanted = |step: &Kept<'_>| Ok(matches!(self.action(step)?, Action::Put | Action::Unshare));
         self.each(wanted, |change| {
-            let may_be_there = resumes || change.common == split(&change.path).0.len();
-            if !(may_be_there && self.is_there(change)?) {
-                self.stage(change)?;
+            // What lies in a directory that is to be made is there only if a call was cut short.
+            let in_both = change.common == split(&change.path).0.len();
+            let may_be_there = resumes || (in_both && !is_fresh.load(Ordering::Relaxed));
+            if may_be_there && self.is_there(change)? {
+                return Ok(());
             }
-            Ok(())
+            is_fresh.fetch_or(may_be_there, Ordering::Relaxed);
+            self.stage(change).map(drop)
         })?;
         // What stands aside is durable before it takes a name in the tree: else a power
         // cut could leave an empty file where the old one was.
