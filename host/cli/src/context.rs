@@ -89,16 +89,21 @@ impl Context {
     /// When it cannot be used, or a configuration is wrong.
     pub fn look(&self) -> Result<Project> {
         let project = Project::open(self.environment()?)?;
-        if let Some(place) = project.outlived() {
-            let (root, place) = (show(project.root()), show(place));
-            self.talk.say(format_args!("{root} has lost its history, which is read from {place}"));
-        }
+        self.tell_outlived(&project);
         if let Some(foreign) = project.foreign() {
             let store = project.root().join(STORE);
             self.talk.say(format_args!("the store {} {}", show(&store), foreign.words()));
             self.talk.detail(foreign.hint(&store));
         }
         Ok(project)
+    }
+
+    /// Says so when the history of `project` is not where it should be.
+    pub fn tell_outlived(&self, project: &Project) {
+        if let Some(place) = project.outlived() {
+            let (root, place) = (show(project.root()), show(place));
+            self.talk.say(format_args!("{root} has lost its history, which is read from {place}"));
+        }
     }
 
     /// What is lent to the core.

@@ -23,8 +23,14 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
         _ => {
             project.need_store()?;
             let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
-            // Also while a step is unfinished: what that needs is kept, and it may need the space.
-            project.lock_unrecovered()?.gc(&bounds, args.dry)?
+            match args.dry {
+                true => {
+                    context.tell_outlived(&project);
+                    project.would_free(&bounds)?
+                }
+                // Also while a step is unfinished: what that needs is kept, and it may need the space.
+                false => project.lock_unrecovered()?.gc(&bounds)?,
+            }
         }
     };
     let histories = if args.all { Some(histories::collect(context, args.dry)?.dropped) } else { None };

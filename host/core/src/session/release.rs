@@ -50,6 +50,11 @@ impl Project {
     pub fn releases(&self) -> Result<Vec<Release>> {
         self.store().map_or_else(|| Ok(Vec::new()), |store| read(store.dir()))
     }
+
+    /// The objects that are needed to let go of what is written down.
+    pub(super) fn held_for_release(&self) -> Result<impl Iterator<Item = Key>> {
+        Ok(self.releases()?.into_iter().flat_map(|release| release.parts).map(|part| part.content))
+    }
 }
 
 impl Session {
@@ -98,11 +103,6 @@ impl Session {
         let env = self.env();
         let backend = env.backends.get(&release.target.backend)?;
         backend.discard(&Call::new(env, &release.target, Some(self.opened())), &parts)
-    }
-
-    /// The objects that are needed to let go of what is written down.
-    pub(super) fn held_for_release(&self) -> Result<impl Iterator<Item = Key>> {
-        Ok(self.releases()?.into_iter().flat_map(|release| release.parts).map(|part| part.content))
     }
 
     fn write_releases(&self, all: &[Release]) -> Result<()> {

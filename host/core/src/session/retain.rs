@@ -4,8 +4,8 @@
 //! newest run, runs that are going on, and pinned snapshots. A record goes in one step
 //! (a rename); a crash after that leaves only what the next command removes.
 
-use super::Session;
 use super::twin::hide;
+use super::{Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::Journal;
 use crate::history::snapshot::{Snapshot, SnapshotKind};
@@ -62,11 +62,7 @@ impl Session {
 
     fn try_retain(&self, crowded: bool) -> Result<()> {
         let kept = &self.env().user.retention;
-        let bounds = Bounds {
-            keep: Some(kept.keep),
-            keep_within: Some(kept.keep_within),
-            max_size: Some(self.max_size()),
-        };
+        let bounds = self.bounds(&Bounds::default());
         let over = self.opened().usage()?.1 > self.max_size();
         let ids = snapshot::ids(self.snapshots.path())?;
         if ids.len() <= kept.keep && !over && !crowded && !self.has_old(&ids, kept) {
@@ -83,78 +79,15 @@ impl Session {
     }
 
     /// Keeps the history within `bounds` (what they leave open: the user's), and gives
-    /// all unused space back. With `dry`, only says what would go.
+    /// all unused space back.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn gc(&self, bounds: &Bounds, dry: bool) -> Result<Freed> {
-        let kept = &self.env().user.retention;
-        let bounds = Bounds {
-            keep: bounds.keep.or(Some(kept.keep)),
-            keep_within: bounds.keep_within.or(Some(kept.keep_within)),
-            max_size: bounds.max_size.or(Some(self.max_size())),
-        };
-        let dropped = self.surplus(&bounds, true)?;
-        if dry {
-            let plan = self.sweep_plan(Sweep::Worthwhile, &dropped)?;
-            return Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems });
-        }
-        let dropped = self.drop_all(dropped)?;
+    pub fn gc(&self, bounds: &Bounds) -> Result<Freed> {
+        let dropped = self.drop_all(self.surplus(&self.bounds(bounds), true)?)?;
         self.release(|id| !dropped.contains(id))?;
         let freed = self.collect(Sweep::Worthwhile)?;
         Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
-    }
-
-    /// Which snapshots are out of `bounds`, oldest last.
-    fn surplus(&self, bounds: &Bounds, by_size: bool) -> Result<Vec<Id>> {
-        let ids = snapshot::ids(self.snapshots.path())?;
-        let records: Vec<Snapshot> = ids.iter().filter_map(|id| self.load(id).ok()).collect();
-        let needed = self.needed(&records)?;
-        let now = self.env().clock.now();
-        let mut surplus = Vec::new();
-        let mut kept_bytes = 0u64;
-        let total = self.opened().usage()?.1;
-        let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
-        let mut crowd = Crowd::default();
-        for (place, record) in records.iter().enumerate() {
-            let age = now.duration_since(record.created.0);
-            let too_many = crowd.exceeds(record, bounds.keep, self.env().user.retention.interval_keep);
-            let too_old = bounds
-                .keep_within
-                .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
-            kept_bytes = kept_bytes.saturating_add(record.bytes_added);
-            // What older snapshots added is shared by newer ones: an estimate that errs
-            // on the side of keeping.
-            let too_large = by_size
-                && bounds
-                    .max_size
-                    .is_some_and(|max| total > max && kept_bytes > listed.min(max) && place > 0);
-            if (too_many || too_old || too_large) && !needed.contains(&record.id) {
-                surplus.push(record.id.clone());
-            }
-        }
-        // What was taken during a run goes with it; not where its record is damaged.
-        let mut dropped: HashSet<Id> = surplus.iter().cloned().collect();
-        let known: HashSet<&Id> = ids.iter().collect();
-        let lost = |run: &Id| dropped.contains(run) || !known.contains(run);
-        let of_lost = records.iter().filter(|s| s.kind == SnapshotKind::Interval && !needed.contains(&s.id));
-        let of_lost = of_lost.filter(|s| s.run.as_ref().is_none_or(lost)).map(|s| s.id.clone());
-        let of_lost: Vec<Id> = of_lost.collect();
-        dropped.extend(of_lost);
-        Ok(records.into_iter().map(|record| record.id).filter(|id| dropped.contains(id)).collect())
-    }
-
-    fn needed(&self, records: &[Snapshot]) -> Result<HashSet<Id>> {
-        let timeline = self.timeline()?;
-        let mut needed: HashSet<Id> = timeline.needed().into_iter().cloned().collect();
-        if let Some(journal) = Journal::load(self.opened().path())? {
-            needed.extend([journal.to, journal.saved]);
-        }
-        needed.extend(self.running()?);
-        needed.extend(records.first().map(|s| s.id.clone()));
-        needed.extend(records.iter().find(|s| s.kind == SnapshotKind::Run).map(|s| s.id.clone()));
-        needed.extend(records.iter().filter(|s| s.pinned).map(|s| s.id.clone()));
-        Ok(needed)
     }
 
     fn has_old(&self, ids: &[Id], kept: &Retention) -> bool {
@@ -163,31 +96,17 @@ impl Session {
         oldest.is_some_and(|s| self.env().clock.now().duration_since(s.created.0) > within)
     }
 
-    fn max_size(&self) -> u64 {
-        self.env().user.retention.max_size.unwrap_or_else(|| self.share_of_disk(10 << 30))
-    }
-
-    /// Bytes of the disk that snapshots leave free.
-    pub(super) fn min_free(&self) -> u64 {
-        self.env().user.retention.min_free.unwrap_or_else(|| self.share_of_disk(1 << 30))
-    }
-
-    /// `most` or a tenth of the disk, the smaller.
-    fn share_of_disk(&self, most: u64) -> u64 {
-        let disk = rustix::fs::statvfs(self.opened().path()).map_or(u64::MAX, |s| s.f_blocks * s.f_frsize);
-        most.min(disk / 10)
-    }
-
     pub(super) fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
         if ids.is_empty() {
             return Ok(ids);
         }
         let disk = &self.env().disk;
         self.note_releases(&ids)?;
+        self.count_drop()?;
         let names: Vec<Vec<u8>> = ids.iter().map(|id| id.as_str().as_bytes().to_vec()).collect();
         // The twin first: a store that lacked what its twin has would be taken for one that
         // something else removed it from, and the twin, which is behind, be read instead.
-        if let Some(theirs) = self.twin_of(b"snapshots")? {
+        for theirs in self.in_twins(b"snapshots")? {
             let have: HashSet<Vec<u8>> = theirs.names()?.into_iter().collect();
             let kept: Vec<_> = names.iter().filter(|name| have.contains(*name)).cloned().collect();
             hide(disk, &theirs, &kept)?;
@@ -233,18 +152,109 @@ impl Session {
     /// Removes objects that no snapshot needs.
     pub(super) fn collect(&self, sweep: Sweep) -> Result<gc::Freed> {
         let env = self.env();
-        let plan = self.sweep_plan(sweep, &[])?.also_in(self.twin_of(b"packs")?);
+        self.count_drop()?;
+        let plan = self.sweep_plan(sweep, &[])?.also_in(self.in_twins(b"packs")?);
         let freed = plan.apply(self.opened(), &env.cancel, &*env.report)?;
         self.count_uncollected(0);
         self.mirror_removal()?;
         self.mirror(None);
         Ok(freed)
     }
+}
+
+impl Project {
+    /// What [`Session::gc`] would drop and give back.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn would_free(&self, bounds: &Bounds) -> Result<Freed> {
+        let dropped = self.surplus(&self.bounds(bounds), true)?;
+        let plan = self.sweep_plan(Sweep::Worthwhile, &dropped)?;
+        Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems })
+    }
+
+    /// `asked`, and what it leaves open as the user has it.
+    fn bounds(&self, asked: &Bounds) -> Bounds {
+        let kept = &self.env.user.retention;
+        Bounds {
+            keep: asked.keep.or(Some(kept.keep)),
+            keep_within: asked.keep_within.or(Some(kept.keep_within)),
+            max_size: asked.max_size.or(Some(self.max_size())),
+        }
+    }
+
+    /// Which snapshots are out of `bounds`, oldest last.
+    fn surplus(&self, bounds: &Bounds, by_size: bool) -> Result<Vec<Id>> {
+        let ids = self.ids()?;
+        let records: Vec<Snapshot> = ids.iter().filter_map(|id| self.load(id).ok()).collect();
+        let needed = self.needed(&records)?;
+        let now = self.env.clock.now();
+        let mut surplus = Vec::new();
+        let mut kept_bytes = 0u64;
+        let total = self.need_store()?.usage()?.1;
+        let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
+        let mut crowd = Crowd::default();
+        for (place, record) in records.iter().enumerate() {
+            let age = now.duration_since(record.created.0);
+            let too_many = crowd.exceeds(record, bounds.keep, self.env.user.retention.interval_keep);
+            let too_old = bounds
+                .keep_within
+                .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
+            kept_bytes = kept_bytes.saturating_add(record.bytes_added);
+            // What older snapshots added is shared by newer ones: an estimate that errs
+            // on the side of keeping.
+            let too_large = by_size
+                && bounds
+                    .max_size
+                    .is_some_and(|max| total > max && kept_bytes > listed.min(max) && place > 0);
+            if (too_many || too_old || too_large) && !needed.contains(&record.id) {
+                surplus.push(record.id.clone());
+            }
+        }
+        // What was taken during a run goes with it; not where its record is damaged.
+        let mut dropped: HashSet<Id> = surplus.iter().cloned().collect();
+        let known: HashSet<&Id> = ids.iter().collect();
+        let lost = |run: &Id| dropped.contains(run) || !known.contains(run);
+        let of_lost = records.iter().filter(|s| s.kind == SnapshotKind::Interval && !needed.contains(&s.id));
+        let of_lost = of_lost.filter(|s| s.run.as_ref().is_none_or(lost)).map(|s| s.id.clone());
+        let of_lost: Vec<Id> = of_lost.collect();
+        dropped.extend(of_lost);
+        Ok(records.into_iter().map(|record| record.id).filter(|id| dropped.contains(id)).collect())
+    }
+
+    fn needed(&self, records: &[Snapshot]) -> Result<HashSet<Id>> {
+        let timeline = self.timeline()?;
+        let mut needed: HashSet<Id> = timeline.needed().into_iter().cloned().collect();
+        if let Some(journal) = Journal::load(self.need_store()?.path())? {
+            needed.extend([journal.to, journal.saved]);
+        }
+        needed.extend(self.running()?);
+        needed.extend(records.first().map(|s| s.id.clone()));
+        needed.extend(records.iter().find(|s| s.kind == SnapshotKind::Run).map(|s| s.id.clone()));
+        needed.extend(records.iter().filter(|s| s.pinned).map(|s| s.id.clone()));
+        Ok(needed)
+    }
+
+    fn max_size(&self) -> u64 {
+        self.env.user.retention.max_size.unwrap_or_else(|| self.share_of_disk(10 << 30))
+    }
+
+    /// Bytes of the disk that snapshots leave free.
+    pub(super) fn min_free(&self) -> u64 {
+        self.env.user.retention.min_free.unwrap_or_else(|| self.share_of_disk(1 << 30))
+    }
+
+    /// `most` or a tenth of the disk, the smaller.
+    fn share_of_disk(&self, most: u64) -> u64 {
+        let disk = self.store().and_then(|store| rustix::fs::statvfs(store.path()).ok());
+        let disk = disk.map_or(u64::MAX, |s| s.f_blocks * s.f_frsize);
+        most.min(disk / 10)
+    }
 
     /// What would be removed if the snapshots `without` were not there.
     fn sweep_plan(&self, sweep: Sweep, without: &[Id]) -> Result<gc::Plan> {
         let mut live: Vec<Key> = self.held_for_release()?.collect();
-        for id in snapshot::ids(self.snapshots.path())?.iter().filter(|id| !without.contains(id)) {
+        for id in self.ids()?.iter().filter(|id| !without.contains(id)) {
             // A snapshot whose record is damaged may be mended by hand: while it is
             // there, nothing that it may need is removed.
             let record = self.load(id).map_err(|error| {
@@ -252,7 +262,7 @@ impl Session {
             })?;
             live.extend(record.targets.iter().flat_map(|t| t.parts.iter().map(|part| part.content)));
         }
-        gc::plan(self.opened(), &live, sweep, &self.env().cancel)
+        gc::plan(self.need_store()?, &live, sweep, &self.env.cancel)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::tree::view::read_root;
 use rustix::fs::FileType;
 
 /// What another machine knew, and this one finds out for itself.
-const CACHES: [&[u8]; 5] = [b"index", b"uncollected", b"cache", b"running", b"tmp"];
+const CACHES: [&[u8]; 6] = [b"index", b"uncollected", b"cache", b"running", b"tmp", super::twin::TWINS];
 /// A store has no deeper directories than this.
 const DEPTH: usize = 4;
 /// Names of more than this many files were never captured: it is more than a file system

@@ -10,8 +10,10 @@
 //! damaged is the same pack: its other name gets the mark too and never comes back
 //! without it. A twin that cannot be written is no error: `status` tells.
 
+mod dropped;
 mod fill;
 
+pub(super) use dropped::TWINS;
 pub(super) use fill::{Filling, same_file};
 
 use super::{Environment, Project, Session};
@@ -40,15 +42,21 @@ pub(super) fn find(env: &Environment) -> Option<PathBuf> {
 
 /// Where the twin of the store `id` is kept.
 pub(super) fn place(env: &Environment, id: &str) -> Option<PathBuf> {
-    let plain = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
-    plain.then(|| env.state.join(id))
+    place_in(&env.state, id)
 }
 
-/// The twin of the project's store, when it has something that the store lacks. A store
+/// Where it is kept in the state directory `state`.
+fn place_in(state: &Path, id: &str) -> Option<PathBuf> {
+    let plain = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    plain.then(|| state.join(id))
+}
+
+/// The twin of the project's store, when it has something that the store lost. A store
 /// that is another one is none of its business.
 pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
     let path = env.root.join(STORE);
-    find(env).filter(|twin| is_missed(twin, &path) && is_left_of(twin, &path))
+    let lost = |twin: &PathBuf| is_missed(twin, &path) && is_left_of(twin, &path);
+    find(env).filter(|twin| lost(twin) && !dropped::is_behind(twin, &path))
 }
 
 /// Whether the store at `path` lacks something that its twin has.
@@ -124,6 +132,7 @@ pub(super) fn bring_back(env: &Environment, twin: &Path) -> Result<bool> {
         return Ok(false);
     }
     let to = Filling::sub(&env.disk, &root, STORE.as_bytes())?;
+    dropped::take_over(&env.disk, &from, &to)?;
     Filling { disk: &env.disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
     Ok(true)
 }
@@ -187,8 +196,12 @@ impl Session {
         if self.is_twin(&to) {
             return Ok(());
         }
+        if self.is_ahead_of(&to) {
+            self.remove_from(&to)?;
+        }
         let budget = MOST_COPIED.saturating_sub(copied(&to)?);
-        Filling { disk: &env.disk, inward: false, budget }.fill(&self.dir, &to, touched)
+        Filling { disk: &env.disk, inward: false, budget }.fill(&self.dir, &to, touched)?;
+        self.followed(&to, true)
     }
 
     /// Whether the twin is what this session works on: the project's folder is gone.
@@ -197,14 +210,22 @@ impl Session {
         id(&self.dir) == id(twin)
     }
 
-    /// The directory `sub` of the twin, if there is one besides what this session works on.
-    pub(super) fn twin_of(&self, sub: &[u8]) -> Result<Option<Dir>> {
-        self.twin_dir().map_or(Ok(None), |twin| there(&twin, sub))
+    /// The directories `sub` of all twins.
+    pub(super) fn in_twins(&self, sub: &[u8]) -> Result<Vec<Dir>> {
+        let dirs = self.twins().into_iter().map(|twin| there(&twin, sub));
+        dirs.filter_map(Result::transpose).collect()
     }
 
-    /// Removes from the twin what the store does not have, and what was hidden in it.
+    /// Removes from all twins what the store does not have, and what was hidden in them.
     pub(super) fn mirror_removal(&self) -> Result<()> {
-        let Some(twin) = self.twin_dir() else { return Ok(()) };
+        for twin in self.twins() {
+            self.remove_from(&twin)?;
+            self.followed(&twin, false)?;
+        }
+        Ok(())
+    }
+
+    fn remove_from(&self, twin: &Dir) -> Result<()> {
         let disk = &self.env().disk;
         for sub in [&b"snapshots"[..], b"packs"] {
             let (Ok(ours), Ok(theirs)) = (self.dir.child(sub), twin.child(sub)) else { continue };

@@ -146,7 +146,7 @@ impl World {
             }
             Op::Gc(keep) => {
                 let bounds = Bounds { keep: Some(*keep), ..Bounds::default() };
-                let freed = self.lock().gc(&bounds, false).unwrap();
+                let freed = self.lock().gc(&bounds).unwrap();
                 assert!(freed.problems.is_empty(), "{:?}", freed.problems);
             }
             Op::Forget(back) => {

@@ -148,8 +148,8 @@ fn numbers_that_overflow_are_told() {
     }
     // Sums over snapshots that say whatever they like.
     let session = world.open().lock().unwrap();
-    session.gc(&Bounds { keep: Some(1), ..Bounds::default() }, true).unwrap();
-    session.gc(&Bounds::default(), false).unwrap();
+    session.would_free(&Bounds { keep: Some(1), ..Bounds::default() }).unwrap();
+    session.gc(&Bounds::default()).unwrap();
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_tree_may_be_as_deep_as_it_likes() {
     assert_eq!(found, 20_002, "all that came, and the file that went");
     assert!(project.verify().unwrap().is_whole());
     let session = project.lock().unwrap();
-    session.gc(&Bounds::default(), false).unwrap();
+    session.gc(&Bounds::default()).unwrap();
 }
 
 /// Makes the store one that nobody here knows.

@@ -217,7 +217,7 @@ fn what_is_left_of_a_step_is_told_and_space_is_given_back_without_finishing_it()
     assert_eq!(project.rest_of(&step).unwrap().len(), 1);
     let session = project.lock_unrecovered().unwrap();
     let bounds = Bounds { keep: Some(0), ..Bounds::default() };
-    let dropped = session.gc(&bounds, false).unwrap().dropped;
+    let dropped = session.gc(&bounds).unwrap().dropped;
     assert!(!dropped.contains(&step.to) && !dropped.contains(&step.saved), "{dropped:?}");
     assert_eq!(session.forget(&step.saved).unwrap_err().kind(), Kind::Busy);
     assert_eq!(world.state(), "half");

@@ -310,7 +310,7 @@ impl Deed {
             }
             Self::Gc => {
                 let bounds = Bounds { keep: Some(0), ..Bounds::default() };
-                ground.open(disk)?.lock_unrecovered()?.gc(&bounds, false).map(|_| 0)
+                ground.open(disk)?.lock_unrecovered()?.gc(&bounds).map(|_| 0)
             }
             Self::Forget => {
                 let project = ground.open(disk)?;

@@ -242,3 +242,51 @@ fn what_another_command_is_dropping_is_not_brought_back() {
     });
     assert_eq!(ids, [kept]);
 }
+
+#[test]
+fn what_was_forgotten_from_another_home_does_not_come_back() {
+    for others_are_known in [true, false] {
+        let world = World::new();
+        let project = world.temp.path().join("project");
+        let at = |state: &str| {
+            let mut env = world.open().unwrap().env;
+            env.state = world.temp.path().join(state);
+            Project::open(env).unwrap()
+        };
+        world.set("secret");
+        let secret = world.run("clean");
+        world.run("later");
+        let other = at("other home").lock().unwrap();
+        assert_eq!(other.ids().unwrap().len(), 2);
+        if !others_are_known {
+            // As where the other one may not be written.
+            fs::remove_file(project.join(".snapback/twins")).unwrap();
+        }
+        other.forget(&secret).unwrap();
+        drop(other);
+        let key = crate::object::Key::of(ObjectKind::Blob, b"secret");
+        let is_gone = || {
+            let project = world.open().unwrap();
+            assert_eq!(project.outlived(), None, "what stands there is right");
+            assert_eq!(project.ids().unwrap().len(), 1);
+            !project.need_store().unwrap().contains(&key).unwrap()
+        };
+        assert!(is_gone());
+        drop(world.session());
+        assert!(is_gone());
+        // The twin follows, so it has nothing that could come back later.
+        world.run("last");
+        assert!(!world.open().unwrap().ids().unwrap().contains(&secret));
+        fs::remove_dir_all(project.join(".snapback")).unwrap();
+        let session = world.session();
+        assert_eq!(session.ids().unwrap().len(), 2);
+        assert!(!session.need_store().unwrap().contains(&key).unwrap());
+        drop(session);
+        assert!(world.open().unwrap().verify().unwrap().is_whole());
+        // Nor from the other one's, which is older by now.
+        let newest = world.open().unwrap().ids().unwrap()[0].clone();
+        world.run("more");
+        world.session().forget(&newest).unwrap();
+        assert!(!at("other home").lock().unwrap().ids().unwrap().contains(&newest));
+    }
+}

@@ -29,7 +29,7 @@ impl Plan {
         store.remove_leftovers()?;
         let count = (self.remove.len() + self.rewrite.len()) as u64;
         let freed = Freed { problems: self.problems, ..Freed::default() };
-        let mut cleaning = Cleaning { store, second: self.second, live: self.live, freed, cancel };
+        let mut cleaning = Cleaning { store, twins: self.twins, live: self.live, freed, cancel };
         report.begin("cleaning packs", Some(count), "items");
         let done =
             cleaning.remove(&self.remove).and_then(|()| cleaning.rewrite(self.rewrite, self.sweep, report));
@@ -43,7 +43,7 @@ impl Plan {
 /// A plan that is being applied.
 struct Cleaning<'a> {
     store: &'a Arc<Store>,
-    second: Option<Dir>,
+    twins: Vec<Dir>,
     live: HashSet<Key>,
     freed: Freed,
     cancel: &'a Cancel,
@@ -67,10 +67,10 @@ impl Cleaning<'_> {
         if removed { self.sync() } else { Ok(()) }
     }
 
-    /// The directories that packs are in, the second one first: until the store itself has
+    /// The directories that packs are in, the twins' first: until the store itself has
     /// lost a pack, it has all that there is elsewhere.
     fn places(&self) -> impl Iterator<Item = &Dir> {
-        self.second.iter().chain([&self.store.packs])
+        self.twins.iter().chain([&self.store.packs])
     }
 
     fn unlink(&self, pack: &Pack) -> Result<()> {

@@ -46,7 +46,7 @@ pub struct Plan {
     live: HashSet<Key>,
     sweep: Sweep,
     /// Where packs have a second name.
-    second: Option<Dir>,
+    twins: Vec<Dir>,
     /// What is damaged or missing; packs that are concerned are kept.
     pub problems: Vec<Error>,
 }
@@ -82,8 +82,8 @@ pub struct Freed {
 impl Plan {
     /// Whatever goes, goes first from `packs`, where the same packs have a second name.
     #[must_use]
-    pub fn also_in(mut self, packs: Option<Dir>) -> Self {
-        self.second = packs;
+    pub fn also_in(mut self, packs: Vec<Dir>) -> Self {
+        self.twins = packs;
         self
     }
 
@@ -122,7 +122,7 @@ pub fn plan(store: &Store, roots: &[Key], sweep: Sweep, cancel: &Cancel) -> Resu
         rewrite: Vec::new(),
         live: reached.keys,
         sweep,
-        second: None,
+        twins: Vec::new(),
         problems: Vec::new(),
     };
     if !reached.unread.is_empty() {
