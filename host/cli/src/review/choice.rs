@@ -8,6 +8,7 @@ use snapback_core::session::{Difference, Narrow, What};
 use snapback_core::text::Bytes;
 use snapback_core::tree::Patterns;
 use snapback_core::tree::compare::ChangeKind;
+use std::collections::HashSet;
 
 /// What was decided about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +55,13 @@ impl Item {
     /// Whether it is `place` of `target`, or lies in it.
     pub fn is_in(&self, target: &str, place: &[u8]) -> bool {
         self.target == target && contents::within(&self.place, place).is_some()
+    }
+
+    /// Its place, and all that it lies in; the empty one last.
+    fn upwards(&self) -> impl Iterator<Item = &[u8]> {
+        let cut = |at: &usize| self.place[*at] == b'/';
+        let above = (0..self.place.len()).rev().filter(cut).map(|at| &self.place[..at]);
+        [&self.place[..]].into_iter().chain(above).chain([&b""[..]])
     }
 
     /// Whether one of `patterns` means it, or a directory that it is in, or its target.
@@ -106,13 +114,17 @@ impl Choice {
     /// What a restore has to be narrowed to.
     pub fn narrow(&self) -> Narrow {
         let mut narrow = Narrow::default();
-        for item in self.items.iter().filter(|item| item.verdict == Verdict::Rejected) {
-            let is_beneath = |other: &Item| other.is_in(&item.target, &item.place);
+        let (back, stay): (Vec<&Item>, Vec<&Item>) =
+            self.items.iter().partition(|item| item.verdict == Verdict::Rejected);
+        // Where something stays, and all that is above it.
+        let kept: HashSet<(&str, &[u8])> =
+            stay.iter().flat_map(|item| item.upwards().map(|place| (&*item.target, place))).collect();
+        for item in back {
             if !item.has_path {
                 if !narrow.whole.contains(&item.target) {
                     narrow.whole.push(item.target.clone());
                 }
-            } else if item.what != What::Dir || self.verdict_of(is_beneath).is_some() {
+            } else if item.what != What::Dir || !kept.contains(&(&item.target, &item.place)) {
                 narrow.paths.push(Bytes(item.place.clone()));
             }
         }
