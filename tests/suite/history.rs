@@ -190,3 +190,102 @@ fn looking_back_shows_what_was() {
         s.ok(["status"]);
     });
 }
+
+#[test]
+fn a_step_goes_one_snapshot_back_with_and_without_a_run() {
+    each_user(|s| {
+        s.snapback(["undo", "--step"]).fails(1, &["no snapshots"]);
+        s.write("f", "0");
+        s.run("echo A > f");
+        // As an agent's hook takes them, outside of any run.
+        for content in ["1", "2", "1"] {
+            s.ok(["snap", "-m", content]);
+            s.write("f", content);
+        }
+        for wanted in ["2", "1", "A", "0"] {
+            s.ok(["undo", "--step"]);
+            assert_eq!(state(s), wanted);
+        }
+        s.ok(["undo", "--step"]).says("nothing to restore");
+        // Each was a step of its own.
+        for wanted in ["A", "1", "2", "1"] {
+            s.ok(["undo"]);
+            assert_eq!(state(s), wanted);
+        }
+        // What was undone is no longer on the way.
+        s.ok(["undo"]);
+        assert_eq!(state(s), "2");
+        s.ok(["undo", "--step"]);
+        assert_eq!(state(s), "1");
+    });
+}
+
+#[test]
+fn a_step_without_any_run_goes_back_from_snapshot_to_snapshot() {
+    let s = crate::sandbox();
+    for content in ["0", "1", "2"] {
+        s.write("f", content);
+        s.ok(["snap"]);
+    }
+    s.write("f", "3");
+    for wanted in ["2", "1", "0"] {
+        s.ok(["undo", "--step"]);
+        assert_eq!(state(&s), wanted);
+    }
+    // Also where they were taken by other rules.
+    let s = crate::sandbox();
+    s.write("f", "0");
+    s.ok(["snap"]);
+    s.write("snapback.toml", "[snapshot]\nignore = [\"x\"]\n");
+    s.write("f", "1");
+    s.ok(["snap"]);
+    s.write("snapback.toml", "[snapshot]\nignore = [\"y\"]\n");
+    s.ok(["snap"]);
+    s.write("f", "2");
+    for wanted in ["1", "1", "0"] {
+        s.ok(["undo", "--step"]);
+        assert_eq!(state(&s), wanted);
+    }
+}
+
+#[test]
+fn a_step_that_did_nothing_does_nothing_again() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.run("true");
+        s.ok(["undo"]);
+        s.write("f", "edited");
+        s.write("new", "mine");
+        s.ok(["redo", "-n"]);
+        s.ok(["redo"]).says("nothing to redo");
+        assert_eq!((state(s).as_str(), s.read("new").as_str()), ("edited", "mine"));
+        s.snapback(["redo"]).fails(1, &["nothing to redo"]);
+        s.ok(["undo"]).says("nothing");
+        assert_eq!((state(s).as_str(), s.read("new").as_str()), ("edited", "mine"));
+    });
+}
+
+#[test]
+fn a_redo_names_what_was_edited_since_the_undo_and_keeps_it() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.write("other", "0");
+        s.run("echo A > f");
+        s.ok(["undo"]);
+        s.ok(["redo", "-n"]).never_says("after the undo");
+        s.write("other", "edited");
+        let edited = Record::take(&s.project());
+        let dry = s.ok(["redo", "-n", "--json"]);
+        dry.says("M other (changed after the undo)").never_says("M f (changed");
+        let changes = dry.json()["changes"].clone();
+        let by = |path: &str| {
+            let change = changes.as_array().unwrap().iter().find(|c| c["path"] == path);
+            change.unwrap()["by"].clone()
+        };
+        assert_eq!((by("other"), by("f")), ("later".into(), serde_json::Value::Null), "{changes}");
+        s.ok(["redo"]).says("M other (changed after the undo)").says("kept as");
+        assert_eq!((state(s), s.read("other")), ("A".into(), "0".into()));
+        s.ok(["undo"]);
+        assert_back(&edited, &Record::default(), &Record::take(&s.project()));
+    });
+}

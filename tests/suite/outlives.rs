@@ -303,3 +303,85 @@ fn without_a_home_all_works() {
     assert_eq!(s.read("f"), "0");
     assert!(!s.has("relative"), "a relative directory counts as none");
 }
+
+/// All that lies in `dir`, caches aside: names, sizes, times.
+fn listed(s: &Sandbox, dir: &Path) -> String {
+    let caches = "-name cache -prune -o -name tmp -prune";
+    s.sh(&format!("find {} {caches} -o -printf '%P %s %T@ %C@ %i\n' | sort", dir.display()))
+}
+
+#[test]
+fn what_is_only_looked_at_changes_nothing() {
+    each_user(|s| {
+        s.write("f", "0");
+        s.run("echo A > f");
+        s.run("echo B > f");
+        s.ok(["undo"]);
+        let looks: [&[&str]; 8] = [
+            &["undo", "-n"],
+            &["undo", "-n", "--step"],
+            &["redo", "-n"],
+            &["restore", "-n", "@0"],
+            &["review", "-n", "--reject", "*"],
+            &["gc", "-n", "--keep", "1"],
+            &["list"],
+            &["status"],
+        ];
+        let project = listed(s, &s.project());
+        let state = listed(s, &s.state());
+        for look in looks {
+            s.ok(look);
+            assert_eq!((&listed(s, &s.project()), &listed(s, &s.state())), (&project, &state), "{look:?}");
+        }
+        s.sh("rm -rf .snapback");
+        for look in looks {
+            s.ok(look).says("has lost its history, which is read from");
+            assert!(!s.has(".snapback"), "{look:?}");
+            // What was lost has other links now, and those alone.
+            assert_eq!(s.sh("find . -mindepth 1"), "./f\n", "{look:?}");
+        }
+        s.ok(["undo"]).says("is there again from");
+        assert_eq!(s.read("f"), "0");
+    });
+}
+
+#[test]
+fn what_another_home_has_forgotten_does_not_come_back() {
+    each_user(|s| {
+        let other = s.dir().join("run/other");
+        let elsewhere = |words: &[&str]| {
+            let output = s.finish(s.program().env("XDG_STATE_HOME", &other).args(words));
+            output.exits(0);
+            output
+        };
+        s.write("f", "secret");
+        s.run("echo A > f");
+        let secret = crate::newest(s);
+        s.run("echo B > f");
+        elsewhere(&["snap", "-m", "mine"]);
+        elsewhere(&["forget", &secret]);
+        let ids = |list: Output| {
+            let ids = list.json().as_array().unwrap().clone();
+            ids.iter().map(|snap| snap["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let right = ids(elsewhere(&["list", "--json"]));
+        assert!(right.len() == 2 && !right.contains(&secret));
+        let list = s.ok(["list", "--json"]);
+        list.never_says("read from");
+        assert_eq!(ids(list), right, "the project's own history is right");
+        s.run("echo C > f").never_says("is there again");
+        s.sh("rm -rf .snapback");
+        let brought = s.ok(["snap", "-m", "again"]);
+        brought.says("is there again from");
+        assert!(!ids(s.ok(["list", "--json"])).contains(&secret));
+        for state in [s.state(), other.clone()] {
+            let found = s.sh(&format!("find {} -name '{secret}*'", state.display()));
+            assert_eq!(found, "", "it is nowhere");
+        }
+        s.ok(["verify"]);
+        // What the other one collected is no loss either.
+        elsewhere(&["gc", "--keep", "1"]);
+        s.ok(["list"]).never_says("read from");
+        s.ok(["verify"]);
+    });
+}

@@ -1,16 +1,15 @@
 //! Looking into a snapshot: its captured directories, and what lies in them.
 
-use snapback_core::database::Database;
 use snapback_core::disk::Dir;
 use snapback_core::error::Result;
 use snapback_core::history::Snapshot;
 use snapback_core::history::snapshot::Captured;
-use snapback_core::object::ObjectKind;
-use snapback_core::session::{Difference, What, scope};
+pub use snapback_core::session::lookup::{Found, look, place, placed, within};
+use snapback_core::session::scope;
 use snapback_core::store::Source;
 use snapback_core::text::Bytes;
 use snapback_core::tree::node::{Entry, Node, decode_tree};
-use snapback_core::tree::root::{Root, Why};
+use snapback_core::tree::root::Root;
 use snapback_core::tree::view::read_root;
 use snapback_core::volume::directory_of;
 use std::path::Path;
@@ -29,19 +28,6 @@ pub fn roots(source: &dyn Source, captured: &Captured) -> Result<Vec<Root>> {
     Ok(roots)
 }
 
-/// Those that lie in the project at `project`, each with where it does: a volume lies at
-/// `NAME:`, where NAME is the target's.
-///
-/// # Errors
-/// When one cannot be read.
-pub fn placed(project: &Path, source: &dyn Source, captured: &Captured) -> Result<Vec<(Vec<u8>, Root)>> {
-    let base = |root: &Root| match scope::is_volume(captured) {
-        true => Some(scope::volume_base(&captured.target.name)),
-        false => scope::directory_base(project, &root.value),
-    };
-    Ok(roots(source, captured)?.into_iter().filter_map(|root| Some((base(&root)?, root))).collect())
-}
-
 /// The target and the path inside it that `path` names in a volume of `snapshot`: it
 /// begins with the target's name and a colon.
 pub fn in_volume<'p>(snapshot: &Snapshot, path: &'p [u8]) -> Option<(&'p str, &'p [u8])> {
@@ -56,40 +42,6 @@ pub fn path_in_volume(target: &str, inside: &[u8]) -> Bytes {
     let names = inside.split(|&b| b == b'/').filter(|name| !name.is_empty() && *name != b".");
     let base = scope::volume_base(target);
     Bytes(std::iter::once(&base[..]).chain(names).collect::<Vec<_>>().join(&b'/'))
-}
-
-/// What a snapshot has at a path.
-pub enum Found {
-    /// This.
-    There(Entry),
-    /// Nothing, for this reason.
-    LeftOut(&'static str),
-    /// Nothing.
-    Missing,
-}
-
-/// What `snapshot` has at `path`, which is one inside the project.
-///
-/// # Errors
-/// When a directory on the way cannot be read.
-pub fn look(project: &Path, source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Found> {
-    let mut found = Found::Missing;
-    for captured in &snapshot.targets {
-        if let Some(entry) = in_database(source, captured, path)? {
-            return Ok(Found::There(entry));
-        }
-        for (base, root) in placed(project, source, captured)? {
-            let Some(path) = within(path, &base) else { continue };
-            if let Some(entry) = find(source, &root, path)? {
-                return Ok(Found::There(entry));
-            }
-            let mut left_out = root.left_out.iter().filter(|item| item.why != Why::Elsewhere);
-            if let Some(item) = left_out.find(|item| within(path, &item.path).is_some()) {
-                found = Found::LeftOut(item.why.word());
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// What `snapshot` recorded of a repository at `path`, which is one inside the project:
@@ -116,31 +68,6 @@ pub fn recorded(
     Ok(None)
 }
 
-/// The file at `path` among those of captured databases, and of what lies beside them.
-fn in_database(source: &dyn Source, captured: &Captured, path: &[u8]) -> Result<Option<Entry>> {
-    for part in captured.parts.iter().filter(|part| part.content.kind() == ObjectKind::Database) {
-        let database = Database::load(source, &part.content)?;
-        let at = database.path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
-        let name = path.strip_prefix(&database.path[..at]).unwrap_or_default();
-        if let Some(entry) = database.found.entries().iter().find(|entry| entry.name == name) {
-            return Ok(Some(entry.clone()));
-        }
-    }
-    Ok(None)
-}
-
-/// Where a change is in the project, when the directory of its target lies at `base` there.
-pub fn place(change: &Difference, base: Option<&[u8]>) -> Vec<u8> {
-    match (change.what, base) {
-        // A database is told by its path in the project.
-        (What::Entry | What::Dir, Some(base)) if !base.is_empty() => match &change.path[..] {
-            [] => base.to_vec(),
-            path => [base, path].join(&b'/'),
-        },
-        _ => change.path.clone(),
-    }
-}
-
 /// The content of the regular file at `path` of the project at `root` as it is now, when
 /// it has at most `limit` bytes. No link is followed.
 pub fn now(root: &Path, path: &[u8], limit: u64) -> Option<Vec<u8>> {
@@ -153,18 +80,6 @@ pub fn now(root: &Path, path: &[u8], limit: u64) -> Option<Vec<u8>> {
         dir = dir.child(name).ok()?;
     }
     None
-}
-
-/// `path` as seen from the directory `of`, when it is that or lies in it.
-pub fn within<'p>(path: &'p [u8], of: &[u8]) -> Option<&'p [u8]> {
-    if of.is_empty() {
-        return Some(path);
-    }
-    match path.strip_prefix(of)? {
-        [] => Some(&[]),
-        [b'/', rest @ ..] => Some(rest),
-        _ => None,
-    }
 }
 
 /// The entry at `path` in a captured directory; its top for the empty path. A link on
@@ -192,25 +107,12 @@ fn find_in(source: &dyn Source, node: Node, path: &[u8]) -> Result<Option<Entry>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use snapback_core::object::Key;
+    use snapback_core::object::{Key, ObjectKind};
     use snapback_core::tree::node::{Time, encode_tree};
     use std::collections::HashMap;
 
     fn entry(name: &[u8], node: Node) -> Entry {
         Entry { name: name.to_vec(), mode: 0o755, uid: 0, gid: 0, xattrs: vec![], link: None, node }
-    }
-
-    #[test]
-    fn paths_are_seen_from_where_a_target_lies() {
-        let base = |value| scope::directory_base(Path::new("/p"), value);
-        assert_eq!(base("./code//").as_deref(), Some(&b"code"[..]));
-        assert_eq!(base(".").as_deref(), Some(&b""[..]));
-        assert_eq!(base("/p/code").as_deref(), Some(&b"code"[..]));
-        assert_eq!((base("/code"), base("../code")), (None, None));
-        assert_eq!(within(b"code/f", b"code"), Some(&b"f"[..]));
-        assert_eq!(within(b"code", b"code"), Some(&b""[..]));
-        assert_eq!(within(b"coder", b"code"), None);
-        assert_eq!(within(b"f", b""), Some(&b"f"[..]));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod found;
 mod large;
 mod leftovers;
 mod python;
+mod replaced;
 mod steps;
 mod writers;
 

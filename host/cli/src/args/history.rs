@@ -16,7 +16,7 @@ Examples:
 
 Nothing is lost by it: `snapback redo` brings back what was there.")]
 pub struct UndoArgs {
-    /// Within the last run, go one snapshot back
+    /// Go one snapshot back, also within a run
     #[arg(long, conflicts_with_all = ["resume", "take_back", "abandon"])]
     pub step: bool,
     /// Only this path and what is in it

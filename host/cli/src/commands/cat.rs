@@ -29,7 +29,7 @@ pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
 
 fn find(project: &Path, source: &dyn Source, snapshot: &Snapshot, path: &[u8]) -> Result<Entry> {
     let shown = shown(path);
-    let found = contents::look(project, source, snapshot, path)?;
+    let found = contents::look(project, source, &snapshot.targets, path)?;
     if !matches!(found, Found::There(_))
         && let Some(entry) = contents::recorded(project, source, snapshot, path)?
     {

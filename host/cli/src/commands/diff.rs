@@ -16,7 +16,7 @@ use snapback_core::backend::Cancel;
 use snapback_core::error::{Result, escaped};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
-use snapback_core::session::{Difference, Finer, Present, What, differences, scope};
+use snapback_core::session::{Difference, Present, What, scope};
 use snapback_core::store::{Source, Store};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::{self, ChangeKind};
@@ -69,8 +69,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     found.begin(&from, to)?;
     let mut any = false;
     let writer = present.as_ref().map(|present| &present.source);
-    let finer: Finer<'_> = &|before, after| project.explain(writer, before, after);
-    differences(source, &from.targets, after, finer, &mut |mut change, entries| {
+    project.differences(writer, &from.targets, after, &mut |mut change, entries| {
         if is_wanted(&change, &bases, &paths) {
             let now = entries.and_then(|entries| entries.after.as_ref());
             let now = change.known(source, now)?;

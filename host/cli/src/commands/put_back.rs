@@ -7,7 +7,6 @@
 
 use super::take;
 use crate::consent;
-use crate::contents::{self, Found};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, Restored};
@@ -19,9 +18,8 @@ use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
 use snapback_core::history::{Id, Snapshot};
 use snapback_core::session::{
-    Action, Ask, Difference, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session, scope,
+    Action, Ask, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
 };
-use snapback_core::text::Bytes;
 use std::path::PathBuf;
 
 /// What is wished for.
@@ -77,34 +75,17 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         }
     };
     let narrowed = narrow.is_any();
-    if wish.dry
-        && let Some(step) = project.pending()?
-    {
-        return would_finish(context, &project, &step);
+    if wish.dry {
+        return foretell(context, &project, wish, &narrow);
     }
-    let session = match wish.dry {
-        true => project.lock_unrecovered()?,
-        false => {
-            project.make_root()?;
-            project.lock()?
-        }
-    };
+    project.make_root()?;
+    let session = project.lock()?;
     if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
         return was_finished(context, &session, finished);
     }
     let plan = consent::with(context, &session, || session.plan_part(&wish.ask, &narrow))?;
-    if let Part::Typed { .. } = wish.part {
-        known(&session, &plan, &narrow.paths)?;
-    }
     forewarn(context, &plan);
     announce(context, &plan, &session);
-    if wish.dry {
-        if context.global.json {
-            let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
-            json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond), plan.lacks.clone()))?;
-        }
-        return Ok(code(plan.not_restored.is_empty()));
-    }
     agree(context, &plan)?;
     let (beyond, lacks) = (json::Beyond::new(&plan.beyond), plan.lacks.clone());
     let outcome = carry_out(context, &session, plan, wish.partial)?;
@@ -115,6 +96,22 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         json::write(&mut context.out, &report.with(beyond, lacks))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
+}
+
+/// A dry run: says what would be done. Nothing is written, not even what a lost store lacks.
+fn foretell(context: &mut Context, project: &Project, wish: &Wish<'_>, narrow: &Narrow) -> Result<Code> {
+    context.tell_outlived(project);
+    if let Some(step) = project.pending()? {
+        return would_finish(context, project, &step);
+    }
+    let plan = consent::with(context, project, || project.foresee(&wish.ask, narrow))?;
+    forewarn(context, &plan);
+    announce(context, &plan, project);
+    if context.global.json {
+        let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
+        json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond), plan.lacks.clone()))?;
+    }
+    Ok(code(plan.not_restored.is_empty()))
 }
 
 /// A dry run while a step is unfinished: finishing that comes first, and what is there
@@ -158,30 +155,6 @@ fn was_finished(context: &mut Context, session: &Session, finished: &Finished) -
     Ok(code(not_restored.is_empty()))
 }
 
-/// Refuses a path that is neither in the snapshot nor in the project now: it is misspelt.
-fn known(session: &Session, plan: &Plan, paths: &[Bytes]) -> Result<()> {
-    let store = session.need_store()?;
-    let place = |change: &Difference| {
-        let captured = plan.to.target(&change.target);
-        let base = captured.and_then(|captured| scope::base(session.root(), captured));
-        contents::place(change, base.as_deref())
-    };
-    for path in paths {
-        let covers = |change: &Difference| contents::within(&place(change), &path.0).is_some();
-        if path.0.is_empty() || plan.changes.iter().any(covers) {
-            continue;
-        }
-        let found = contents::look(session.root(), &**store, &plan.to, &path.0)?;
-        let why = match found {
-            Found::There(_) => continue,
-            Found::LeftOut(why) => format!("{path} is not in snapshot {}: {why}", plan.to.id),
-            Found::Missing => format!("there is no {path}, neither now nor in snapshot {}", plan.to.id),
-        };
-        return Err(Error::new(Kind::NotFound, why).hint("`snapback show` says what a snapshot lacks"));
-    }
-    Ok(())
-}
-
 /// Says first what `plan` cannot do: take git back, or what is not covered.
 pub fn forewarn(context: &Context, plan: &Plan) {
     let Plan { beyond, to, .. } = plan;
@@ -194,11 +167,11 @@ pub fn forewarn(context: &Context, plan: &Plan) {
 }
 
 /// Says what `plan` will do.
-fn announce(context: &Context, plan: &Plan, session: &Session) {
+fn announce(context: &Context, plan: &Plan, project: &Project) {
     if plan.is_empty() {
         return;
     }
-    let announcement = text::announce(plan, session.root(), context.now());
+    let announcement = text::announce(plan, project.root(), context.now());
     context.talk.say(&announcement.first);
     announcement.rest.iter().for_each(|line| context.talk.detail(line));
 }
@@ -226,7 +199,10 @@ fn agree(context: &Context, plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let edits = count(edits as u64, "path");
-    let question = format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept");
+    let question = match plan.action {
+        Action::Redo => format!("snapback: {edits} changed after the undo. Replace that? It is kept"),
+        _ => format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept"),
+    };
     // Where nobody can be asked, it was said, and it is kept.
     if context.confirm(&question) == Some(false) { no() } else { Ok(()) }
 }
@@ -238,11 +214,11 @@ fn agree(context: &Context, plan: &Plan) -> Result<()> {
 pub fn carry_out(context: &Context, session: &Session, plan: Plan, partial: bool) -> Result<Outcome> {
     let next = plan.next.as_ref().map(|step| describe(session, step));
     let nothing = text::nothing_changed(&plan, next);
-    let is_new = matches!(plan.saved, Saved::New(_));
+    let (is_new, is_empty) = (matches!(plan.saved, Saved::New(_)), plan.is_empty());
     let to = plan.to.clone();
     let outcome = session.execute(plan, partial)?;
     match &outcome.saved_as {
-        Some(saved) if !outcome.changes.is_empty() => {
+        Some(saved) if !is_empty => {
             let saved = if is_new { format!("kept as {saved}") } else { format!("in {saved} already") };
             context.talk.say(text::done(outcome.action, &to, &saved, &outcome.changes));
         }

@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result, escaped};
 use snapback_core::history::Snapshot;
-use snapback_core::session::{Ask, Difference, Finer, Present, Project, What, differences, scope};
+use snapback_core::session::{Ask, Difference, Present, Project, What, scope};
 use snapback_core::store::Store;
 use snapback_core::tree::compare::Change;
 use snapback_runtime::sqlite;
@@ -109,8 +109,8 @@ type Shown = (Difference, Option<Change>);
 
 fn changes(project: &Project, from: &Snapshot, present: &Present) -> Result<(Choice, Vec<Shown>)> {
     let (mut choice, mut changes) = (Choice::default(), Vec::new());
-    let finer: Finer<'_> = &|before, after| project.explain(Some(&present.source), before, after);
-    differences(&*present.source, &from.targets, &present.targets, finer, &mut |difference, change| {
+    let source = Some(&present.source);
+    project.differences(source, &from.targets, &present.targets, &mut |difference, change| {
         let captured = from.target(&difference.target);
         let base = captured.and_then(|captured| scope::base(project.root(), captured));
         choice.items.push(Item::new(&difference, base.as_deref()));

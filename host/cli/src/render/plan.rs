@@ -25,7 +25,7 @@ pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
         if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do(plan.action) };
     let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
     // Edits after the run come first: they are what nobody expects to be undone.
-    let others = plan.changes.iter().filter(|change| change.by != Some(By::Later));
+    let others = plan.changes.iter().filter(|change| !change.by.is_some_and(By::is_edit));
     let mut rest = first_lines(plan.edits().chain(others), plan.changes.len());
     rest.extend(refusals(&plan.not_restored, "will not come back"));
     Announcement { first, rest }
@@ -61,7 +61,11 @@ pub fn path_line(change: &Difference) -> String {
 
 /// What is said of a change that no run made.
 pub fn when(change: &Difference) -> &'static str {
-    if change.by == Some(By::Later) { " (changed after the run)" } else { "" }
+    match change.by {
+        Some(By::Later) => " (changed after the run)",
+        Some(By::Since) => " (changed after the undo)",
+        Some(By::Run) | None => "",
+    }
 }
 
 /// Where a change is: the path, with the target before it where that is not the project's.
@@ -98,7 +102,7 @@ pub fn nothing_changed(plan: &Plan, next: Option<String>) -> String {
             (SnapshotKind::Run, Some(command)) => format!("`{}` left nothing to undo", command_line(command)),
             _ => format!("nothing changed since snapshot {}", plan.to.id),
         },
-        Action::Redo => "nothing to redo: all is as it was after that step".into(),
+        Action::Redo => "nothing to redo: all that this step did is there already".into(),
         Action::Restore => format!("nothing to restore: all is as in snapshot {}", plan.to.id),
     };
     match (plan.action, next) {

@@ -1,7 +1,7 @@
 //! The files at the path of a database, as the file system has them.
 //!
-//! Links are not followed. What is neither a file nor a link is refused: a fifo would
-//! wait for a writer, a directory is the tree's.
+//! Links are not followed. What is neither a file nor a link is the tree's, not a database's:
+//! a directory, a fifo.
 
 use crate::backend::Cancel;
 use crate::disk::Dir;
@@ -21,16 +21,20 @@ pub const SIDES: [&[u8]; 3] = [b"-journal", b"-wal", b"-shm"];
 /// How often a file that changes while it is read is tried.
 const TRIES: usize = 3;
 
+/// Whether what is of this kind may be a database's: a file or a link. All else is the tree's.
+pub fn may_be_database(kind: FileType) -> bool {
+    matches!(kind, FileType::RegularFile | FileType::Symlink)
+}
+
 /// The name of a file beside the database `name`.
 pub fn side(name: &[u8], suffix: &[u8]) -> Vec<u8> {
     [name, suffix].concat()
 }
 
-/// Stores the file or link `name` of `dir`; none when it is not there.
+/// Stores the file or link `name` of `dir`; none when neither is there.
 ///
 /// # Errors
-/// `Invalid` when it is something else, `Busy` when it changes each time it is read;
-/// what kept it from being read or stored.
+/// `Busy` when it changes each time it is read; what kept it from being read or stored.
 pub fn capture_file(lane: &mut Lane<'_>, dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<Option<Entry>> {
     for _ in 0..TRIES {
         let Some(held) = dir.hold(name)? else { return Ok(None) };
@@ -48,11 +52,7 @@ pub fn capture_file(lane: &mut Lane<'_>, dir: &Dir, name: &[u8], cancel: &Cancel
                 }
                 Node::File { content, size, sparse: false }
             }
-            _ => {
-                let shown = show(&dir.join(name));
-                return Err(Error::new(Kind::Invalid, format!("{shown} is not a file"))
-                    .hint("a database is a file; move away what is there"));
-            }
+            _ => return Ok(None),
         };
         return Ok(Some(entry(name, &before, xattrs(&held, &before), node)));
     }

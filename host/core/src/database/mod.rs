@@ -16,7 +16,7 @@ mod seen;
 mod setting;
 mod state;
 
-pub use files::{SIDES, capture_file, file_entry, side};
+pub use files::{SIDES, capture_file, file_entry, may_be_database, side};
 pub use header::Header;
 pub use put::{Stage, fill_file, settle};
 pub use seen::Seen;

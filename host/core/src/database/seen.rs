@@ -11,7 +11,7 @@
 //! zeros, key [33]
 //! ```
 
-use super::{SIDES, side};
+use super::{SIDES, may_be_database, side};
 use crate::backend::Call;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -42,9 +42,12 @@ impl Seen {
     pub fn look(store: &Store, dir: &Dir, name: &[u8]) -> Result<Self> {
         let device = dir.stat_self()?.st_dev;
         let clock = Clock::now(store, device);
-        let (database, journal) = (stat_in(dir, name)?, stat_in(dir, &side(name, SIDES[0]))?);
+        let beside = |suffix| -> Result<Option<Stat>> {
+            Ok(stat_in(dir, &side(name, suffix))?.filter(|stat| may_be_database(stat.kind())))
+        };
+        let (database, journal) = (stat_in(dir, name)?, beside(SIDES[0])?);
         // A log without a byte says nothing: whoever looks at a database may make one.
-        let log = stat_in(dir, &side(name, SIDES[1]))?.filter(|log| log.size > 0);
+        let log = beside(SIDES[1])?.filter(|log| log.size > 0);
         // SQLite gives a log its owner again whenever root opens it, also to read.
         let log = log.map(|log| Stat { ctime: log.mtime, ..log });
         let racy = [&database, &journal, &log].into_iter().flatten().any(|stat| clock.is_racy(stat));

@@ -110,6 +110,14 @@ pub struct Captured {
     pub releases: bool,
 }
 
+impl Captured {
+    /// Nothing of `target`.
+    pub fn nothing(target: Target) -> Self {
+        let (parts, omitted, left_out) = (Vec::new(), Vec::new(), Vec::new());
+        Self { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false }
+    }
+}
+
 /// What was left out for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {

@@ -78,9 +78,7 @@ impl Project {
             part.content = lane.put(ObjectKind::Root, &root.encode())?;
         }
         lane.publish()?;
-        let (omitted, left_out) = (Vec::new(), Vec::new());
-        let target = job.target.clone();
-        Ok(Some(Captured { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false }))
+        Ok(Some(Captured { parts, ..Captured::nothing(job.target.clone()) }))
     }
 
     /// Whether the directory that a setting names by `value` is not there.

@@ -31,6 +31,8 @@ pub(super) struct Going<'a> {
     /// What targets hold that were captured again: until all are put back, or back where
     /// they were.
     pub holds: HashMap<String, Arc<Hold>>,
+    /// What cannot be done, with all that is in it.
+    pub failed: Vec<NotRestored>,
 }
 
 impl Session {

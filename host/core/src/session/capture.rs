@@ -1,7 +1,7 @@
 //! Capturing targets side by side.
 
 use super::Project;
-use super::found::EachFound;
+use super::found::{EachFound, Stray};
 use super::noted::Noted;
 use super::take::Selection;
 use crate::backend::{Call, Elsewhere, Hold, Part, Target};
@@ -90,9 +90,13 @@ impl Project {
         wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Vec<Captured>> {
         let meant = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
-        let jobs = like.targets.iter().filter(meant);
-        let jobs = jobs.map(|c| Job { cover: c.parts.clone(), ..Job::of(&c.target) });
-        let mut jobs: Vec<Job> = jobs.collect();
+        let (mut jobs, mut cut_off) = (Vec::new(), Vec::new());
+        for Captured { target, parts, .. } in like.targets.iter().filter(meant) {
+            match self.is_cut_off(like, target)? {
+                true => cut_off.push(Captured::nothing(target.clone())),
+                false => jobs.push(Job { cover: parts.clone(), ..Job::of(target) }),
+            }
+        }
         let mut elsewhere = self.all_claims(like.targets.iter().map(|c| &c.target))?;
         for (target, claim) in self.declared_since(like, &**writer)? {
             if wanted(&claim.path) {
@@ -101,10 +105,13 @@ impl Project {
             elsewhere.push(claim);
         }
         let selection = Selection { allow_huge: true, ..Selection::default() };
-        self.capture(jobs, elsewhere, writer, &selection, &mut |stray| match wanted(&stray.path) {
+        let mut found = |stray: Stray| match wanted(&stray.path) {
             true => self.found_for(like, &**writer, &stray),
             false => Ok(None),
-        })
+        };
+        let mut captured = self.capture(jobs, elsewhere, writer, &selection, &mut found)?;
+        captured.extend(cut_off);
+        Ok(captured)
     }
 
     fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {

@@ -79,10 +79,6 @@ impl Difference {
 /// They are not kept in a [`Difference`], of which there may be hundreds of thousands.
 pub type EachDifference<'a> = &'a mut dyn FnMut(Difference, Option<&Change>) -> Result<()>;
 
-/// The finer words of a backend for what differs between two captures of a target; none
-/// when it has none.
-pub type Finer<'a> = &'a dyn Fn(&Captured, &Captured) -> Option<Vec<Explained>>;
-
 /// Who made a change to what a run was started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -90,6 +86,8 @@ pub enum By {
     Run,
     /// Somebody, after the run had ended.
     Later,
+    /// Somebody, since the step that is done again was undone.
+    Since,
 }
 
 impl By {
@@ -97,8 +95,13 @@ impl By {
     pub fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
-            Self::Later => "later",
+            Self::Later | Self::Since => "later",
         }
+    }
+
+    /// Whether it is no part of the step.
+    pub fn is_edit(self) -> bool {
+        self != Self::Run
     }
 }
 
@@ -137,7 +140,7 @@ impl Project {
 
     /// The finer words of the target's backend for what leads from `before` to `after`, which
     /// `writer` and the store have; none when it has none, may not be asked or fails.
-    pub fn explain(
+    fn explain(
         &self,
         writer: Option<&Arc<Writer>>,
         before: &Captured,
@@ -173,33 +176,104 @@ impl Project {
         let targets = self.capture_like(like, &[], &source, &|_| true)?;
         Ok(Present { targets, source })
     }
-}
 
-/// Calls `found` for each difference that leads from `before` to `after`, target by
-/// target as in `before`, sorted by path in each. Of targets that only one of the two
-/// has, only databases are compared. What parts hold that only their backend can read is
-/// told in its words, if `finer` has any.
-///
-/// # Errors
-/// When an object cannot be read, or `found` fails.
-pub fn differences(
-    source: &dyn Source,
-    before: &[Captured],
-    after: &[Captured],
-    finer: Finer<'_>,
-    found: EachDifference<'_>,
-) -> Result<()> {
-    for before in before {
-        if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
-            in_target(source, before, after, &Plans::default(), finer, found)?;
-        } else {
-            of_one(source, before, after, false, found)?;
+    /// Calls `found` for each difference that leads from `before` to `after`, target by
+    /// target as in `before`, sorted by path in each. Of targets that only one of the two
+    /// has, only databases are compared. What parts hold that only their backend can read is
+    /// told in its words, if it has any. `present` has what is in no snapshot.
+    ///
+    /// # Errors
+    /// When an object cannot be read, or `found` fails.
+    pub fn differences(
+        &self,
+        present: Option<&Arc<Writer>>,
+        before: &[Captured],
+        after: &[Captured],
+        found: EachDifference<'_>,
+    ) -> Result<()> {
+        for before in before {
+            if let Some(after) = after.iter().find(|c| c.target.name == before.target.name) {
+                self.in_target(present, (before, after), &Plans::default(), found)?;
+            } else {
+                of_one(self.source(present)?, before, after, false, found)?;
+            }
         }
+        let is_new = |c: &&Captured| before.iter().all(|before| before.target.name != c.target.name);
+        for only in after.iter().filter(is_new) {
+            of_one(self.source(present)?, only, before, true, found)?;
+        }
+        Ok(())
     }
-    for only in after.iter().filter(|c| before.iter().all(|before| before.target.name != c.target.name)) {
-        of_one(source, only, before, true, found)?;
+
+    /// Where what was captured is read from.
+    fn source<'s>(&'s self, present: Option<&'s Arc<Writer>>) -> Result<&'s dyn Source> {
+        Ok(match present {
+            Some(writer) => &**writer,
+            None => &**self.need_store()?,
+        })
     }
-    Ok(())
+
+    /// Calls `found` for each difference of one target. Where a plan leads from `before` to
+    /// `after`, they are known already.
+    pub(super) fn in_target(
+        &self,
+        present: Option<&Arc<Writer>>,
+        (before, after): (&Captured, &Captured),
+        plans: &Plans,
+        found: EachDifference<'_>,
+    ) -> Result<()> {
+        let source = self.source(present)?;
+        let target: Arc<str> = before.target.name.as_str().into();
+        let mut told = None;
+        let mut whole = |parts: (Option<&Part>, Option<&Part>), found: EachDifference<'_>| {
+            let is_opaque =
+                |part: Option<&Part>| part.is_none_or(|part| part.content.kind() == ObjectKind::Opaque);
+            if !is_opaque(parts.0) || !is_opaque(parts.1) {
+                return whole_part(source, &target, parts, found);
+            }
+            // All at once, when the first is met.
+            let told: &mut bool = match &mut told {
+                Some(told) => told,
+                none => none.insert(explained(&target, self.explain(present, before, after), found)?),
+            };
+            if *told { Ok(()) } else { whole_part(source, &target, parts, found) }
+        };
+        for part in &before.parts {
+            let Some(other) = after.parts.iter().find(|other| other.name == part.name) else {
+                whole((Some(part), None), found)?;
+                continue;
+            };
+            if same_content(source, &part.content, &other.content, false)? {
+                continue;
+            }
+            let directories = (directory_of(source, &part.content)?, directory_of(source, &other.content)?);
+            if let (Some(a), Some(b)) = directories
+                && part.content.kind() == other.content.kind()
+            {
+                let mut tell = |change: &Change| {
+                    let (target, path) = (target.clone(), change.path.clone());
+                    let (kind, what) = (change.kind(), What::of(change));
+                    found(Difference { target, kind, path, what, by: None, detail: None }, Some(change))
+                };
+                if let Some(told) = plans.changes(&other.content, &part.content, &mut tell) {
+                    told?;
+                    continue;
+                }
+                let (a, b) = (read_root(source, &a)?, read_root(source, &b)?);
+                for change in compare::compare(source, &a, &b, &Only::default())? {
+                    tell(&change?)?;
+                }
+            } else {
+                whole((Some(part), Some(other)), found)?;
+            }
+        }
+        for part in &after.parts {
+            if !before.parts.iter().any(|other| other.name == part.name) {
+                whole((None, Some(part)), found)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The differences of a target that only one of two snapshots has: a database, which the
@@ -226,68 +300,6 @@ fn of_one(
     Ok(())
 }
 
-/// Calls `found` for each difference of one target. Where a plan leads from `before` to
-/// `after`, they are known already.
-pub(super) fn in_target(
-    source: &dyn Source,
-    before: &Captured,
-    after: &Captured,
-    plans: &Plans,
-    finer: Finer<'_>,
-    found: EachDifference<'_>,
-) -> Result<()> {
-    let target: Arc<str> = before.target.name.as_str().into();
-    let mut told = None;
-    let mut whole = |parts: (Option<&Part>, Option<&Part>), found: EachDifference<'_>| {
-        let is_opaque =
-            |part: Option<&Part>| part.is_none_or(|part| part.content.kind() == ObjectKind::Opaque);
-        if !is_opaque(parts.0) || !is_opaque(parts.1) {
-            return self::whole(source, &target, parts, found);
-        }
-        // All at once, when the first is met.
-        let told: &mut bool = match &mut told {
-            Some(told) => told,
-            none => none.insert(explained(&target, finer(before, after), found)?),
-        };
-        if *told { Ok(()) } else { self::whole(source, &target, parts, found) }
-    };
-    for part in &before.parts {
-        let Some(other) = after.parts.iter().find(|other| other.name == part.name) else {
-            whole((Some(part), None), found)?;
-            continue;
-        };
-        if same_content(source, &part.content, &other.content, false)? {
-            continue;
-        }
-        let directories = (directory_of(source, &part.content)?, directory_of(source, &other.content)?);
-        if let (Some(a), Some(b)) = directories
-            && part.content.kind() == other.content.kind()
-        {
-            let mut tell = |change: &Change| {
-                let (target, path) = (target.clone(), change.path.clone());
-                let (kind, what) = (change.kind(), What::of(change));
-                found(Difference { target, kind, path, what, by: None, detail: None }, Some(change))
-            };
-            if let Some(told) = plans.changes(&other.content, &part.content, &mut tell) {
-                told?;
-                continue;
-            }
-            let (a, b) = (read_root(source, &a)?, read_root(source, &b)?);
-            for change in compare::compare(source, &a, &b, &Only::default())? {
-                tell(&change?)?;
-            }
-        } else {
-            whole((Some(part), Some(other)), found)?;
-        }
-    }
-    for part in &after.parts {
-        if !before.parts.iter().any(|other| other.name == part.name) {
-            whole((None, Some(part)), found)?;
-        }
-    }
-    Ok(())
-}
-
 /// Tells what a backend says; whether it says anything.
 fn explained(target: &Arc<str>, said: Option<Vec<Explained>>, found: EachDifference<'_>) -> Result<bool> {
     let Some(said) = said else { return Ok(false) };
@@ -300,7 +312,7 @@ fn explained(target: &Arc<str>, said: Option<Vec<Explained>>, found: EachDiffere
 
 /// The difference between two parts that are not compared inside; a database is told by
 /// its path and its file.
-fn whole(
+fn whole_part(
     source: &dyn Source,
     target: &Arc<str>,
     (before, after): (Option<&Part>, Option<&Part>),

@@ -6,6 +6,7 @@
 
 use super::Project;
 use super::absent::names;
+use super::lookup::{Found, look};
 use super::plan::is_within;
 use super::scope::{Narrow, base, inside};
 use crate::backend::{Elsewhere, Target};
@@ -13,6 +14,9 @@ use crate::database::of_setting;
 use crate::error::{Error, Kind, Result};
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::text::Bytes;
+use crate::tree::node::Node;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 impl Project {
@@ -31,6 +35,27 @@ impl Project {
         }
         all.sort();
         Ok(all)
+    }
+
+    /// Whether a link took the place of a directory that leads to what `target` captures by
+    /// itself, and had in `like`: nothing of it is there, and what is behind the link is not
+    /// its own. A link out of the project may have been agreed to.
+    pub(super) fn is_cut_off(&self, like: &Snapshot, target: &Target) -> Result<bool> {
+        let root = &self.env.root;
+        for Elsewhere { path, .. } in self.claims(target)? {
+            for at in (0..path.len()).filter(|at| path[*at] == b'/') {
+                let above = root.join(OsStr::from_bytes(&path[..at]));
+                if !above.is_symlink() {
+                    continue;
+                }
+                let leaves = above.canonicalize().is_ok_and(|to| !to.starts_with(root));
+                let had = look(root, &**self.need_store()?, &like.targets, &path[..at])?;
+                return Ok(
+                    !leaves || matches!(had, Found::There(entry) if matches!(entry.node, Node::Dir(_)))
+                );
+            }
+        }
+        Ok(false)
     }
 
     /// The names of `targets` in the order in which they are put back: files that are to
@@ -62,8 +87,7 @@ impl Project {
     ) -> Result<(Vec<String>, Vec<Bytes>)> {
         let (paths, root) = (&narrow.paths, &self.env.root);
         let claims = self.all_claims(targets.iter().map(|captured| &captured.target))?;
-        let is_claimed = |path: &Bytes| claims.iter().any(|claim| claim.path == path.0);
-        let mut trees: Vec<Bytes> = paths.iter().filter(|path| !is_claimed(path)).cloned().collect();
+        let mut trees = self.of_trees(to, paths, &claims)?;
         let mut names = Vec::new();
         for captured in targets {
             let (target, own) = (&captured.target, self.claims(&captured.target)?);
@@ -88,6 +112,18 @@ impl Project {
         }
     }
 
+    /// Those of `paths` that are about trees: all but those that targets claim, where nothing
+    /// but their databases is.
+    fn of_trees(&self, to: &Snapshot, paths: &[Bytes], claims: &[Elsewhere]) -> Result<Vec<Bytes>> {
+        let mut trees = Vec::new();
+        for path in paths {
+            if claims.iter().all(|claim| claim.path != path.0) || self.is_trees(to, &path.0)? {
+                trees.push(path.clone());
+            }
+        }
+        Ok(trees)
+    }
+
     /// Takes the paths of databases that were found out of `trees`, the paths that are
     /// about trees: when none is left, trees have nothing to do with it.
     pub(super) fn leave_to_databases(
@@ -101,7 +137,7 @@ impl Project {
         }
         let found = current.iter().filter(|now| to.target(&now.target.name).is_none());
         let claims = self.all_claims(found.map(|now| &now.target))?;
-        trees.retain(|path| claims.iter().all(|claim| claim.path != path.0));
+        *trees = self.of_trees(to, trees, &claims)?;
         if trees.is_empty() {
             let mut kept = Vec::new();
             for captured in current.drain(..) {

@@ -47,6 +47,29 @@ pub(super) fn distinct(items: Vec<NotRestored>) -> Vec<NotRestored> {
     items.into_iter().filter(is_new).collect()
 }
 
+/// What a restore left as it was: some of it with all that is in it.
+struct Left<'a> {
+    whole: HashSet<At<'a>>,
+    alone: HashSet<At<'a>>,
+}
+
+/// A target, and a path in it.
+type At<'a> = (&'a str, &'a [u8]);
+
+impl<'a> Left<'a> {
+    fn of(whole: &'a [NotRestored], alone: &'a [NotRestored]) -> Self {
+        let at = |item: &'a NotRestored| (&*item.target, &*item.path.0);
+        Self { whole: whole.iter().map(at).collect(), alone: alone.iter().map(at).collect() }
+    }
+
+    fn has(&self, change: &Difference) -> bool {
+        let (target, path) = (&*change.target, &*change.path);
+        let mut above = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| &path[..at]);
+        let is_whole = |path| self.whole.contains(&(target, path));
+        self.alone.contains(&(target, path)) || is_whole(path) || is_whole(b"") || above.any(is_whole)
+    }
+}
+
 /// What a restore goes on with.
 #[derive(Default)]
 pub(super) struct Ready {
@@ -73,7 +96,7 @@ pub struct Outcome {
     /// The snapshot that holds what was there before; none where a restore had nothing to
     /// change, and is no step then.
     pub saved_as: Option<Id>,
-    /// What was to change.
+    /// What was changed.
     pub changes: Vec<Difference>,
     /// What was left as it was.
     pub not_restored: Vec<NotRestored>,
@@ -104,7 +127,10 @@ impl Session {
         let mut saved = match plan.saved {
             // Its times may be others: what is put back is what is there now.
             Saved::Existing(id) => {
-                plan.writer.seal()?;
+                // Whatever becomes of the restore, the twin has what the store has.
+                if plan.writer.seal()? > 0 {
+                    self.mirror(None);
+                }
                 Snapshot { targets: plan.current, ..self.load(&id)? }
             }
             Saved::New(snapshot) => {
@@ -115,8 +141,8 @@ impl Session {
         };
         // What it keeps at hand is not needed any more.
         drop(plan.writer);
-        let mut not_restored = plan.not_restored;
-        let nothing_to_do = plan.changes.is_empty();
+        let (mut not_restored, mut changes) = (plan.not_restored, plan.changes);
+        let nothing_to_do = changes.is_empty();
         if !nothing_to_do {
             let mut journal = Journal {
                 format: Journal::FORMAT,
@@ -130,7 +156,7 @@ impl Session {
             };
             journal.begin(&env.disk, &self.dir)?;
             let (to, saved) = (&plan.to, &mut saved);
-            not_restored.extend(self.put_back(Going {
+            let mut going = Going {
                 journal: &mut journal,
                 to,
                 saved,
@@ -138,7 +164,11 @@ impl Session {
                 partial,
                 plans: plan.plans,
                 holds: HashMap::new(),
-            })?);
+                failed: plan.blocked,
+            };
+            not_restored.extend(self.put_back(&mut going).inspect_err(|_| self.mirror(None))?);
+            let left = Left::of(&going.failed, &not_restored);
+            changes.retain(|change| !left.has(change));
             self.note(&journal)?;
         } else {
             // An undo that changes nothing still goes one step back.
@@ -154,28 +184,29 @@ impl Session {
             action: plan.action,
             restored_to: plan.to.id,
             saved_as: Some(saved.id),
-            changes: plan.changes,
+            changes,
             not_restored: distinct(not_restored),
         })
     }
 
     /// Puts the journal's targets back, all or (unless `partial`) none.
-    fn put_back(&self, mut going: Going<'_>) -> Result<Vec<NotRestored>> {
+    fn put_back(&self, going: &mut Going<'_>) -> Result<Vec<NotRestored>> {
         let mut not_restored = Vec::new();
         let names = going.journal.targets.clone();
         for (at, name) in names.iter().enumerate() {
-            match self.restore_or_again(&mut going, name) {
+            match self.restore_or_again(going, name) {
                 Ok(refused) => not_restored.extend(refused),
-                Err(error) if going.partial => not_restored.push(NotRestored {
-                    target: name.clone(),
-                    path: Bytes::default(),
-                    reason: error.to_string(),
-                }),
+                Err(error) if going.partial => {
+                    let (target, path) = (name.clone(), Bytes::default());
+                    let failed = NotRestored { target, path, reason: error.to_string() };
+                    going.failed.push(failed.clone());
+                    not_restored.push(failed);
+                }
                 Err(error) => {
                     // By the law, who is in use or has changed was not touched.
                     let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
                     let touched = if untouched { &names[..at] } else { &names[..=at] };
-                    let Going { journal, to, saved, holds, .. } = &going;
+                    let Going { journal, to, saved, holds, .. } = &*going;
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
                         let ready = Ready::holding(holds.get(name).cloned());
@@ -210,6 +241,9 @@ impl Session {
         let handed = Arc::new(self.opened().scratch(true));
         let stored = self.of_target(to, like, &handed)?;
         let current = self.of_target(now, like, &handed)?;
+        if stored.parts.is_empty() && self.is_cut_off(now, &stored.target)? {
+            return Ok(Vec::new());
+        }
         self.make_again(&stored)?;
         let noted = Noted::new(&env.report);
         // Of a target without paths in the project all is meant.

@@ -17,7 +17,7 @@ use crate::object::ObjectKind;
 use crate::store::content::{Piece, load_range};
 use crate::store::{Source, Writer};
 use crate::tree::node::{Entry, Node};
-use crate::tree::root::Why;
+use crate::tree::root::{LeftOut, Why};
 use crate::tree::view::View;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -56,8 +56,7 @@ impl Project {
         for root in captured.iter().flat_map(|captured| roots(source, &captured.parts)) {
             let root = root?;
             let Some(base) = names(&self.env.root, &root.value) else { continue };
-            let found =
-                |item: &&crate::tree::root::LeftOut| item.why == Why::Elsewhere && item.detail.is_empty();
+            let found = |item: &&LeftOut| item.why == Why::Elsewhere && item.detail.is_empty();
             for item in root.left_out.iter().filter(found) {
                 paths.insert(base.iter().copied().chain([&item.path[..]]).collect::<Vec<_>>().join(&b'/'));
             }
@@ -170,9 +169,7 @@ impl Project {
                 vec![Part { name: self.env.backends.adopter()?.part, content }]
             }
         };
-        let (omitted, left_out) = (Vec::new(), Vec::new());
-        let target = like.target.clone();
-        Ok(Captured { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false })
+        Ok(Captured { parts, ..Captured::nothing(like.target.clone()) })
     }
 }
 
@@ -197,20 +194,21 @@ pub(super) fn handed(source: &dyn Source, captured: &[Captured], root: &Path, pa
             base => path.strip_prefix(base).and_then(|rest| rest.strip_prefix(b"/")),
         };
         let Some(inside) = inside else { continue };
-        let covers =
-            |above: &[u8]| inside.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
-        if tree.left_out.iter().any(|item| covers(&item.path)) {
+        // What another target has is a file.
+        let covers = |item: &LeftOut| match inside.strip_prefix(&item.path[..]) {
+            Some(rest) => rest.is_empty() || rest[0] == b'/' && item.why != Why::Elsewhere,
+            None => false,
+        };
+        if tree.left_out.iter().any(covers) {
             return Ok(Handed::Unknown);
         }
         let view = View::new(source, tree);
         let mut entries = Vec::new();
         for name in [inside.to_vec(), side(inside, SIDES[0]), side(inside, SIDES[1])] {
             let Some(seen) = view.find(&name)? else { continue };
-            match seen.entry.node {
-                Node::File { .. } | Node::Symlink(_) => entries.push(plain(seen.entry)),
-                // What was no file is the tree's, and stays with it.
-                _ if name == inside => return Ok(Handed::Unknown),
-                _ => {}
+            // What was no file is the tree's, and stays with it.
+            if seen.entry.node.may_be_database() {
+                entries.push(plain(seen.entry));
             }
         }
         return match entries.is_empty() {

@@ -4,12 +4,12 @@
 //! shown is what will be done; executing it commits that capture first.
 
 use super::beyond::Beyond;
-use super::capture::{directories, holds_its_own, holds_with_git};
-use super::diff::{By, Difference, Finer, in_target};
+use super::capture::{directories, holds_with_git};
+use super::diff::{By, Difference};
 use super::execute::distinct;
 use super::preflight::Preflight;
 use super::scope::{Meant, Narrow, inside};
-use super::{NotRestored, Session};
+use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Verb;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub enum Ask {
     /// Take back the newest step.
     Undo,
-    /// Within the newest run, go one snapshot back.
+    /// Go one snapshot back, be it inside a run.
     UndoStep,
     /// Do the step that was undone last again.
     Redo,
@@ -108,9 +108,10 @@ impl Plan {
         self.changes.is_empty()
     }
 
-    /// Those of `changes` that are edits made after the run that is taken back had ended.
+    /// Those of `changes` that nobody expects to be part of the step: edits made after the
+    /// run that is taken back had ended, or since the step that is done again was undone.
     pub fn edits(&self) -> impl Iterator<Item = &Difference> {
-        self.changes.iter().filter(|change| change.by == Some(By::Later))
+        self.changes.iter().filter(|change| change.by.is_some_and(By::is_edit))
     }
 }
 
@@ -130,8 +131,23 @@ impl Session {
     /// `NotFound` when there is nothing to undo or redo; whatever keeps the present
     /// state from being captured, or the stored one from being read.
     pub fn plan_part(&self, ask: &Ask, narrow: &Narrow) -> Result<Plan> {
+        self.plan_with(ask, narrow, self.writer()?)
+    }
+}
+
+impl Project {
+    /// What [`Session::plan_part`] would plan: only to be looked at, so nothing is written for
+    /// it, and nobody's lock is waited for.
+    ///
+    /// # Errors
+    /// As that one has them.
+    pub fn foresee(&self, ask: &Ask, narrow: &Narrow) -> Result<Plan> {
+        self.plan_with(ask, narrow, Arc::new(self.need_store()?.scratch(false)))
+    }
+
+    fn plan_with(&self, ask: &Ask, narrow: &Narrow, writer: Arc<Writer>) -> Result<Plan> {
         let Narrow { targets, paths, whole } = narrow;
-        let (timeline, root) = (self.timeline()?, &self.env().root);
+        let (timeline, root) = (self.timeline()?, &self.env.root);
         let narrowed = narrow.is_any();
         let (action, step, to) = match ask {
             Ask::Undo => {
@@ -163,7 +179,6 @@ impl Session {
             true => (names, Vec::new()),
             false => self.narrowed(&to, &meant, narrow)?,
         };
-        let writer = self.writer()?;
         let all = paths.is_empty() && whole.is_empty();
         let wanted = |path: &[u8]| targets.is_empty() && (all || !paths.is_empty() && is_within(path, paths));
         let mut current = self.capture_like(&to, &names, &writer, &wanted)?;
@@ -177,9 +192,14 @@ impl Session {
         let holds = |snapshot: &Snapshot| holds_with_git(&*writer, snapshot, &current).unwrap_or(false);
         // A step that is done again begins where it began the first time, if that still holds:
         // another snapshot of the same state would name another command.
-        let own = match (action, &step) {
-            (Action::Redo, Some(step)) => self.load(&step.before).ok().filter(holds),
+        let begun = match (action, &step) {
+            (Action::Redo, Some(step)) => self.load(&step.before).ok(),
             _ => None,
+        };
+        let own = begun.clone().filter(holds);
+        let since = match (&begun, &own) {
+            (Some(begun), None) => self.since(begun, &current, &writer)?,
+            _ => HashSet::new(),
         };
         let existing = match own {
             Some(own) => Some(own),
@@ -201,13 +221,12 @@ impl Session {
         let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
         // Of what is narrowed, the plans know less than the paths are about.
-        let finer: Finer<'_> = &|before, after| self.explain(Some(&writer), before, after);
         let none = Plans::default();
         for (now, stored) in current.iter().zip(&stored) {
             self.preflight(stored, now, &trees, &writer, &mut preflight)?;
             let known = if all && trees.is_empty() { &preflight.plans } else { &none };
             let meant = Meant::of(root, now, paths, whole);
-            in_target(&*writer, now, stored, known, finer, &mut |mut difference, change| {
+            self.in_target(Some(&writer), (now, stored), known, &mut |mut difference, change| {
                 if meant.has(&difference) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
@@ -215,15 +234,22 @@ impl Session {
                     let present = difference.known(&*writer, present)?;
                     difference.by =
                         apart.as_ref().and_then(|apart| apart.by(target, path, present.as_deref()));
+                    if since.contains(&(target.clone(), path.clone())) {
+                        difference.by = Some(By::Since);
+                    }
                     changes.push(difference);
                 }
                 Ok(())
             })?;
             if let Some(inside) = inside(root, stored, paths) {
-                not_restored.extend(holes(self.opened(), stored, &inside)?);
+                not_restored.extend(holes(self.need_store()?, stored, &inside)?);
             }
         }
-        preflight.all_known(paths)?;
+        self.all_known(paths, &changes, &*writer, (&to, &current))?;
+        // A step that did nothing has nothing to do again.
+        if begun.is_some_and(|begun| holds_with_git(&*writer, &begun, &to.targets).unwrap_or(false)) {
+            changes.clear();
+        }
         changes.retain(|change| !preflight.left.iter().any(|left| left.is_about(change)));
         changes.shrink_to_fit();
         not_restored.extend(preflight.left);
@@ -259,40 +285,20 @@ impl Session {
         })
     }
 
-    /// The snapshot that `undo --step` goes to: the newest of the newest run's own
-    /// that does not hold the present state and is not newer than one that does.
-    fn one_back(&self, timeline: &Timeline) -> Result<Snapshot> {
-        timeline.last_done()?;
-        let mut steps = timeline.done.iter().rev();
-        let run = steps.find(|step| step.kind == SnapshotKind::Run);
-        let start = self.load(&run.ok_or_else(|| nothing(timeline, "undo"))?.before)?;
-        let writer = Arc::new(self.opened().scratch(false));
-        let current = self.capture_like(&start, &[], &writer, &|_| true)?;
-        let mut inside = HashSet::from([start.id.clone()]);
-        let mut ids = self.ids()?;
-        ids.retain(|id| *id >= start.id);
-        let mut snapshots: Vec<Snapshot> = Vec::new();
-        for snapshot in ids.iter().rev().filter_map(|id| self.load(id).ok()) {
-            // Also of the runs inside it.
-            if snapshot.id == start.id || snapshot.run.as_ref().is_some_and(|run| inside.contains(run)) {
-                inside.insert(snapshot.id.clone());
-                snapshots.insert(0, snapshot);
-            }
-        }
-        let is_here = |s: &Snapshot| holds_its_own(&*writer, s, &current, false).unwrap_or(false);
-        let Some(here) = snapshots.iter().position(&is_here) else { return Ok(snapshots.swap_remove(0)) };
-        // A newer one that differs only in what this one lacks stands between it and the present.
-        let names: Vec<&str> = snapshots[here].targets.iter().map(|c| c.target.name.as_str()).collect();
-        let between = snapshots[..here].iter().position(|s| {
-            let mut part = s.clone();
-            part.targets.retain(|c| names.contains(&c.target.name.as_str()));
-            part.targets.len() == names.len() && is_here(&part)
-        });
-        let older = (here + 1..snapshots.len()).find(|at| !is_here(&snapshots[*at]));
-        let at = between.or(older).unwrap_or(snapshots.len() - 1);
-        Ok(snapshots.swap_remove(at))
+    /// What is not as in `begun`, the state from which a step is done again, although that
+    /// was gone to.
+    fn since(&self, begun: &Snapshot, current: &[Captured], writer: &Arc<Writer>) -> Result<HashSet<At>> {
+        let mut since = HashSet::new();
+        self.differences(Some(writer), &begun.targets, current, &mut |difference, _| {
+            since.insert((difference.target, difference.path));
+            Ok(())
+        })?;
+        Ok(since)
     }
 }
+
+/// A target, and a path that a difference in it has.
+type At = (Arc<str>, Vec<u8>);
 
 impl Saved {
     /// The snapshot's name.
@@ -304,7 +310,7 @@ impl Saved {
     }
 }
 
-fn nothing(timeline: &Timeline, what: &str) -> Error {
+pub(super) fn nothing(timeline: &Timeline, what: &str) -> Error {
     let error = Error::new(Kind::NotFound, format!("there is nothing to {what}"));
     match what {
         "undo" if !timeline.undone.is_empty() => {

@@ -5,7 +5,7 @@
 //! targets that cannot be reached can be abandoned; nothing stored is lost by it.
 
 use super::again::Going;
-use super::diff::{Difference, Finer, differences};
+use super::diff::Difference;
 use super::execute::Ready;
 use super::plan::Ask;
 use super::scope::Meant;
@@ -78,8 +78,7 @@ impl Project {
             (of.target.name.clone(), Meant::of(&self.env.root, of, &step.only, &[]))
         };
         let meant: HashMap<String, Meant> = all.map(meant).collect();
-        let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
-        differences(&*present.source, &present.targets, &to.targets, finer, &mut |difference, _| {
+        self.differences(Some(&present.source), &present.targets, &to.targets, &mut |difference, _| {
             if step.targets.iter().any(|name| **name == *difference.target)
                 && meant.get(&*difference.target).is_none_or(|meant| meant.has(&difference))
             {
@@ -136,7 +135,12 @@ impl Session {
             journal.begin(&env.disk, &self.dir)?;
         }
         let mut not_restored = Vec::new();
-        for name in &journal.targets.clone() {
+        let mut names = journal.targets.clone();
+        if *how == Recovery::TakeBack {
+            // What came last goes first: it may stand where something else was.
+            names.reverse();
+        }
+        for name in &names {
             let done = match how {
                 Recovery::TakeBack => {
                     self.restore_target(&journal, name, (&saved, &to), true, Ready::holding(None))
@@ -148,7 +152,9 @@ impl Session {
                     // What was saved when the step began is what a redo brings back: it is not captured
                     // again, half put back as it may be.
                     let holds = [(name.clone(), Default::default())].into();
-                    let mut going = Going { journal, to, saved, own: false, partial: true, plans, holds };
+                    let failed = Vec::new();
+                    let mut going =
+                        Going { journal, to, saved, own: false, partial: true, plans, holds, failed };
                     self.restore_or_again(&mut going, name)
                 }
             };

@@ -2,16 +2,16 @@
 
 use super::beyond::Beyond;
 use super::capture::{Job, holds_with_git};
-use super::diff::{Difference, Finer, differences};
+use super::diff::Difference;
 use super::{Project, Session};
 use crate::backend::{Huge, Target};
 use crate::database::of_setting;
 use crate::disk::Handle;
 use crate::error::{Error, Kind, Result, show};
+use crate::history::Id;
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::snapshot::{Captured, RunEnd, Snapshot, SnapshotKind};
-use crate::history::{Id, snapshot};
 use crate::project::nearest;
 use crate::store::Writer;
 use crate::text::Bytes;
@@ -172,37 +172,12 @@ impl Session {
         Ok(Arc::new(writer))
     }
 
-    /// A record for the present, not yet committed.
-    pub(super) fn record(&self, kind: SnapshotKind, targets: Vec<Captured>) -> Snapshot {
-        let env = self.env();
-        Snapshot {
-            format: Snapshot::FORMAT,
-            id: self.new_id(),
-            kind,
-            run: None,
-            created: Moment::of(env.clock.now()),
-            message: None,
-            command: None,
-            root: Bytes::from(&*env.root),
-            pinned: false,
-            targets,
-            skipped: Vec::new(),
-            bytes_added: 0,
-        }
-    }
-
     /// Makes the objects durable, then the record.
     pub(super) fn commit(&self, mut snapshot: Snapshot, writer: &Writer) -> Result<Snapshot> {
         let env = self.env();
         snapshot.bytes_added = writer.seal()?;
         snapshot.commit(&env.disk, &self.snapshots)?;
         Ok(snapshot)
-    }
-
-    fn new_id(&self) -> Id {
-        // Who cannot read the names cannot commit a record either.
-        let newest = snapshot::ids(self.snapshots.path()).unwrap_or_default();
-        Id::new(&*self.env().clock, newest.first())
     }
 
     /// Marks the run of `id` as going on: as long as the returned file is open.
@@ -239,8 +214,8 @@ impl Session {
         let start = self.load(id)?;
         let present = self.present(&start, false)?;
         let (mut changes, mut found) = (Changes::default(), Vec::new());
-        let finer: Finer<'_> = &|before, after| self.explain(Some(&present.source), before, after);
-        differences(&*present.source, &start.targets, &present.targets, finer, &mut |difference, change| {
+        let source = Some(&present.source);
+        self.differences(source, &start.targets, &present.targets, &mut |difference, change| {
             let after = change.and_then(|change| change.after.as_ref());
             let after = difference.known(&*present.source, after)?;
             changes.add(&difference.target, &difference.path, after.as_deref());
@@ -262,6 +237,31 @@ impl Session {
 }
 
 impl Project {
+    /// A record for the present, not yet committed.
+    pub(super) fn record(&self, kind: SnapshotKind, targets: Vec<Captured>) -> Snapshot {
+        let env = &self.env;
+        Snapshot {
+            format: Snapshot::FORMAT,
+            id: self.new_id(),
+            kind,
+            run: None,
+            created: Moment::of(env.clock.now()),
+            message: None,
+            command: None,
+            root: Bytes::from(&*env.root),
+            pinned: false,
+            targets,
+            skipped: Vec::new(),
+            bytes_added: 0,
+        }
+    }
+
+    fn new_id(&self) -> Id {
+        // Who cannot read the names cannot commit a record either.
+        let newest = self.ids().unwrap_or_default();
+        Id::new(&*self.env.clock, newest.first())
+    }
+
     /// Refuses the first snapshot of the home directory or of `/`, which are seldom what
     /// is meant; not with `insist`.
     ///

@@ -79,6 +79,11 @@ impl Node {
             Self::BlockDevice(..) => "block device",
         }
     }
+
+    /// Whether a target of a database may have it: a file or a link. All else is the tree's.
+    pub fn may_be_database(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Symlink(_))
+    }
 }
 
 /// A modification time: seconds since 1970 and nanoseconds.

@@ -56,6 +56,11 @@ pub fn plan(world: &World, state: &State, plan: &Plan, way: &Way, goal: &Listing
     if is_told {
         assert_eq!(edits, changes.keys().filter(later).cloned().collect(), "edits after the run");
     }
+    if let Some(Step { before, after: Some(_), .. }) = &way.step {
+        let begun = state.history.state(*before);
+        let since = |path: &&Path| begun.0.get(*path) != state.now.0.get(*path);
+        assert_eq!(edits, changes.keys().filter(since).cloned().collect(), "edits since the undo");
+    }
 }
 
 /// Fails unless the project's history is the reference's, and all of it is whole.

@@ -131,23 +131,24 @@ impl History {
         Some(Way { to: step.before, step: Some(step.clone()) })
     }
 
-    /// Where `undo --step` goes: one snapshot of the newest run back.
+    /// Where `undo --step` goes: one snapshot back, of those before what was done and of those
+    /// inside runs.
     pub fn one_back(&self, now: &Listing) -> Option<Way> {
-        let run = self.done.iter().rfind(|step| step.kind == SnapshotKind::Run)?.before;
-        // Those of the runs inside it are its own as well.
-        let mut inside = vec![run];
+        let went_back = self.done.last()?.kind == SnapshotKind::PreRestore;
+        let begins = self.done.iter().filter(|step| step.kind != SnapshotKind::PreRestore);
+        let mut known: BTreeSet<Number> = begins.map(|step| step.before).collect();
         let mut own: Vec<&Snap> = Vec::new();
-        for snap in self.snaps.iter().filter(|snap| snap.number >= run) {
-            if snap.number == run || snap.run.is_some_and(|run| inside.contains(&run)) {
-                inside.push(snap.number);
+        for snap in &self.snaps {
+            // Those of the runs inside a run are its own as well.
+            if known.contains(&snap.number) || snap.run.is_some_and(|run| known.contains(&run)) {
+                known.insert(snap.number);
                 own.insert(0, snap);
             }
         }
         let is_here = |snap: &Snap| *snap.state == *now;
-        let at = own
-            .iter()
-            .position(|snap| is_here(snap))
-            .map_or(0, |here| (here + 1..own.len()).find(|at| !is_here(own[*at])).unwrap_or(own.len() - 1));
+        let here = own.iter().position(|snap| is_here(snap)).filter(|_| went_back);
+        let from = here.map_or(0, |here| here + 1);
+        let at = (from..own.len()).find(|at| !is_here(own[*at])).unwrap_or(own.len().checked_sub(1)?);
         Some(Way { to: own[at].number, step: None })
     }
 

@@ -1,7 +1,7 @@
 //! The reference: a tree and its history, and what each operation makes of both.
 
 use crate::deed::Deed;
-use crate::history::{History, Number, Way, chosen};
+use crate::history::{History, Number, Step, Way, chosen};
 use crate::tree::{Listing, Path, Tree};
 use snapback_core::history::SnapshotKind;
 use std::collections::BTreeMap;
@@ -89,6 +89,12 @@ impl State {
     /// What the tree is once `way` is gone.
     pub fn goal(&self, way: &Way, paths: &[Path]) -> Option<Arc<Listing>> {
         let stored = self.history.state(way.to);
+        // A step that did nothing has nothing to do again.
+        if let Some(Step { before, after: Some(_), .. }) = &way.step
+            && self.history.state(*before) == stored
+        {
+            return Some(self.now.clone());
+        }
         if paths.is_empty() { Some(stored.clone()) } else { chosen(&self.now, stored, paths).map(Arc::new) }
     }
 

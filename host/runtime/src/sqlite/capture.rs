@@ -8,7 +8,9 @@ use super::route::{self, Route};
 use super::stored::Image;
 use super::{Database, copy, fault, image};
 use snapback_core::backend::Call;
-use snapback_core::database::{self, Database as Captured, Found, SIDES, Seen, capture_file, side, state};
+use snapback_core::database::{
+    self, Database as Captured, Found, SIDES, Seen, capture_file, may_be_database, side, state,
+};
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
@@ -28,6 +30,7 @@ pub fn run(database: &Database, call: &Call, previous: Option<&Key>) -> Result<O
     let writer = call.writer.clone().ok_or_else(nowhere)?;
     let Some(dir) = database.place.dir()? else { return Ok(None) };
     let seen = Seen::look(call.store()?, &dir, database.place.name())?;
+    tell_other(database, call, &seen);
     // What is remembered is known to be whole only if a snapshot has it.
     if call.hold.is_none()
         && let Some(known) = seen.recall(call, &database.setting)
@@ -50,6 +53,16 @@ pub fn run(database: &Database, call: &Call, previous: Option<&Key>) -> Result<O
         seen.remember(call, &database.setting, &key);
     }
     Ok(Some(key))
+}
+
+/// Says that what is neither a file nor a link is no database; not before a restore, which is
+/// to bring one where it is.
+fn tell_other(database: &Database, call: &Call, seen: &Seen) {
+    if call.cover.is_empty() && seen.database().is_some_and(|stat| !may_be_database(stat.kind())) {
+        let shown = database.place.shown();
+        let text = format!("{shown} is no file, and so no database: this target has nothing of it");
+        call.report.log(&call.target.name, "warn", &text);
+    }
 }
 
 /// Says that a database is none.

@@ -6,7 +6,8 @@
 
 use super::image::{self, Stored};
 use super::open::{At, private};
-use snapback_core::database::{SIDES, Seen, side};
+use rustix::fs::FileType;
+use snapback_core::database::{SIDES, Seen, may_be_database, side};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Result};
 use snapback_core::store::{Lane, Store, Workspace};
@@ -26,12 +27,20 @@ pub fn make(at: At<'_>, store: &Arc<Store>, seen: &Seen) -> Result<Option<Worksp
     let name = at.place.name();
     for suffix in [&b""[..], SIDES[0], SIDES[1]] {
         let from = side(name, suffix);
-        if at.dir.stat(&from)?.is_some() {
+        if is_there(at.dir, &from)? {
             let to = side(NAME.as_bytes(), suffix);
             copy(at, store.disk(), &at.dir.open_file(&from)?, workspace.dir(), &to)?;
         }
     }
     Ok(seen.still(&Seen::look(store, at.dir, name)?).then_some(workspace))
+}
+
+/// Whether a file or a link is called `name`: nothing else belongs to a database.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn is_there(dir: &Dir, name: &[u8]) -> Result<bool> {
+    Ok(dir.stat(name)?.is_some_and(|stat| may_be_database(FileType::from_raw_mode(stat.st_mode))))
 }
 
 /// Stores the image that comes of a copy.

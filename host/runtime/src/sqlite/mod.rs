@@ -88,7 +88,7 @@ impl Database {
     ///
     /// # Errors
     /// `Changed` when it is something else, `Busy` when it cannot be locked within the
-    /// timeout, `Corrupt` when what is stored is damaged: nothing was touched then.
+    /// timeout, `Corrupt` when what is stored is not what was stored: nothing was touched then.
     pub fn restore(&self, call: &Call, stored: Option<&Key>, current: Option<&Key>) -> Result<()> {
         restore::run(self, call, stored, current)
     }

@@ -4,6 +4,7 @@
 //! with what was captured only then; a database goes only under the exclusive lock.
 //! What lies beside it goes first: it could bring rows back.
 
+use super::copy::is_there;
 use super::lock::{Locked, leave_log};
 use super::open::{Access, Opened};
 use super::pages;
@@ -57,7 +58,7 @@ fn over_database(this: &Restore<'_>) -> Result<()> {
     }
     for suffix in SIDES {
         let name = side(name, suffix);
-        if dir.stat(&name)?.is_some() {
+        if is_there(dir, &name)? {
             disk.unlink(dir, &name)?;
         }
     }
@@ -98,9 +99,9 @@ pub fn clear_sides(this: &Restore<'_>, entries: &[Entry]) -> Result<()> {
 /// The index of a log that is gone says nothing.
 fn remove_index(this: &Restore<'_>) -> Result<()> {
     let name = side(this.database.place.name(), SIDES[2]);
-    match this.dir.stat(&name)? {
-        Some(_) => this.call.store()?.disk().unlink(this.dir, &name),
-        None => Ok(()),
+    match is_there(this.dir, &name)? {
+        true => this.call.store()?.disk().unlink(this.dir, &name),
+        false => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@
 //! | a database that is damaged | a database | `whole` |
 //! | a file that is no database | a database | `whole` |
 //! | nothing, or a link | a database | `put`: made aside, moved there |
-//! | a database | no database, or nothing | `put`, under the exclusive lock |
+//! | a database | a damaged one, or none, or nothing | `put`, under the exclusive lock |
 //! | no database | no database, or nothing | `put` |
 //!
 //! In place is the same inode, and what others see at their next query. A second call
@@ -21,7 +21,7 @@ use super::stored::Image;
 use super::{Database, pages, put, recover, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header;
-use snapback_core::database::{Database as Captured, Found, Seen, settle};
+use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::Key;
@@ -102,6 +102,7 @@ impl Drop for OpenedUp<'_> {
 
 impl Restore<'_> {
     fn go(&self) -> Result<()> {
+        self.free()?;
         if let (Some(Found::Image { file, .. }), Some(Found::Image { file: now, .. })) =
             (&self.stored, &self.current)
             && self.is_file()?
@@ -122,7 +123,7 @@ impl Restore<'_> {
         if now == Now::Current {
             let image = self.checked(file)?;
             match self.is_file()? {
-                true => whole::restore(self, &image, false)?,
+                true => self.whole(&image, false)?,
                 false => put::image(self, file)?,
             }
         }
@@ -132,17 +133,46 @@ impl Restore<'_> {
     fn in_place(&self, image: &Image<'_>) -> Result<()> {
         match pages::restore(self, image) {
             Ok(true) => Ok(()),
-            Ok(false) => whole::restore(self, image, false),
+            Ok(false) => self.whole(image, false),
             // Too damaged to be written page by page.
-            Err(error) if error.kind() == Kind::Corrupt => whole::restore(self, image, true),
+            Err(error) if error.kind() == Kind::Corrupt => self.whole(image, true),
             Err(error) => Err(error),
         }
     }
 
+    /// All of it, by SQLite; what is too damaged for that, by its bytes.
+    fn whole(&self, image: &Image<'_>, damaged: bool) -> Result<()> {
+        match whole::restore(self, image, damaged) {
+            Err(error) if error.kind() == Kind::Corrupt => put::files(self),
+            done => done,
+        }
+    }
+
+    /// The image of `file`. That it is damaged is told, and no reason to keep it back: its
+    /// bytes are those that were captured, and so was the database.
     fn checked(&self, file: &Entry) -> Result<Image<'_>> {
         let image = Image::make(self.call, self.call.source()?, file, &self.database.place)?;
-        image.check()?;
+        match image.check() {
+            Err(error) if error.kind() == Kind::Corrupt => {
+                let text = format!("{error}; it comes back as it was");
+                self.call.report.log(&self.call.target.name, "warn", &text);
+            }
+            done => done?,
+        }
         Ok(image)
+    }
+
+    /// Refuses what is in the place of a database that is to come, and is neither a file nor
+    /// a link: no target of a database has it, and the tree has left it.
+    fn free(&self) -> Result<()> {
+        let (place, kind) = (&self.database.place, |mode| rustix::fs::FileType::from_raw_mode(mode));
+        match self.dir.stat(place.name())? {
+            Some(stat) if self.stored.is_some() && !may_be_database(kind(stat.st_mode)) => {
+                let text = format!("something that is no file stands in the place of {}", place.shown());
+                Err(Error::new(Kind::Denied, text).hint("move it away, and try again"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How it is worked on.

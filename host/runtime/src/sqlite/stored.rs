@@ -102,10 +102,8 @@ impl<'a> Image<'a> {
     }
 
     fn damaged(&self, how: &str) -> Error {
-        let text = format!("what is stored of {} is not a sound database: {how}", self.place.shown());
-        Error::new(Kind::Corrupt, text).hint(
-            "it was so when it was captured; `snapback cat` writes it to a file, `--partial` leaves it out",
-        )
+        let text = format!("{} was damaged when it was captured: {how}", self.place.shown());
+        Error::new(Kind::Corrupt, text).hint("`sqlite3 FILE .recover` may save what is in it")
     }
 }
 

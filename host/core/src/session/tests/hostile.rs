@@ -206,12 +206,12 @@ fn a_tree_may_be_as_deep_as_it_likes() {
     let project = world.open();
     let (shallow, abyss) = (project.load(&shallow).unwrap(), project.load(&abyss).unwrap());
     let mut found = 0;
-    let store = project.need_store().unwrap();
-    differences(&**store, &shallow.targets, &abyss.targets, &|_, _| None, &mut |_, _| {
-        found += 1;
-        Ok(())
-    })
-    .unwrap();
+    project
+        .differences(None, &shallow.targets, &abyss.targets, &mut |_, _| {
+            found += 1;
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(found, 20_002, "all that came, and the file that went");
     assert!(project.verify().unwrap().is_whole());
     let session = project.lock().unwrap();

@@ -129,6 +129,7 @@ impl Run<'_> {
         };
         Ok(match (stat, &change.after) {
             (None, None) => None,
+            (Some(stat), None) if self.is_theirs(&change.path, &stat) => None,
             (Some(_), None) => Some("it is there again after it was removed"),
             (None, Some(_)) => Some("it is gone again after it was restored"),
             (Some(stat), Some(entry)) if !kind_is(&stat, entry) => Some("it is something else again"),

@@ -51,6 +51,7 @@ pub(crate) use rights::Rights;
 use self::aside::Asides;
 use self::displace::Displaced;
 use crate::backend::Cancel;
+use crate::database::may_be_database;
 use crate::disk::Disk;
 use crate::error::Result;
 use crate::report::Report;
@@ -58,6 +59,8 @@ use crate::store::content::LARGE;
 use crate::store::{Source, Store};
 use crate::tree::compare::{Change, Kept, Tape};
 use crate::tree::node::{Node, Time};
+use crate::tree::root::{Root, Why};
+use crate::tree::scan::Stat;
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
@@ -84,6 +87,8 @@ pub(super) struct Run<'a> {
     outcome: Mutex<Outcome>,
     /// Paths that are left as they are, with all that is in them.
     left: RwLock<HashSet<Vec<u8>>>,
+    /// Paths at which another target has a database, which that one brings.
+    theirs: HashSet<Vec<u8>>,
     /// Directories that this call made.
     made: Mutex<HashSet<Vec<u8>>>,
     /// What earlier calls left in the tree itself was looked for.
@@ -98,6 +103,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn is_large(change: &Change) -> bool {
     let sides = [&change.before, &change.after];
     sides.into_iter().flatten().any(|entry| matches!(entry.node, Node::File { size, .. } if size > LARGE))
+}
+
+/// The paths of what other targets have of `root`.
+fn of_others(root: &Root) -> HashSet<Vec<u8>> {
+    let theirs = root.left_out.iter().filter(|item| item.why == Why::Elsewhere);
+    theirs.map(|item| item.path.clone()).collect()
 }
 
 /// The present time.
@@ -129,6 +140,11 @@ impl<'a> Run<'a> {
         !left.is_empty()
             && (left.contains(path)
                 || path.iter().enumerate().any(|(at, &b)| b == b'/' && left.contains(&path[..at])))
+    }
+
+    /// Whether what is at `path` is the database of another target, which has brought it.
+    fn is_theirs(&self, path: &[u8], stat: &Stat) -> bool {
+        may_be_database(stat.kind()) && self.theirs.contains(path)
     }
 
     fn save(&self, aside: &aside::Aside<'_>, name: &[u8], path: &[u8]) -> Result<()> {

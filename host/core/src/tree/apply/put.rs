@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
         // Gone with the directory that held it.
         let Some(place) = self.places.enter_to_write(split(&change.path).0)? else { return Ok(()) };
         let last = split(&change.path).1;
-        let stat = place.stat_of(last)?;
+        let stat = place.stat_of(last)?.filter(|stat| !self.is_theirs(&change.path, stat));
         match (self.look().at(&place, last, stat.as_ref(), change)?, stat) {
             (Found::Current, Some(stat)) => {
                 self.left_aside(&aside, &name, change, false)?;

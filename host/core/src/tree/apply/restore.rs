@@ -6,7 +6,7 @@ use super::aside::Asides;
 use super::outcome::{Outcome, Refusal};
 use super::place::{Places, split};
 use super::rights::Rights;
-use super::{Run, lock};
+use super::{Run, lock, of_others};
 use crate::backend::Cancel;
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result, show_bytes};
@@ -205,6 +205,7 @@ impl<'a> Run<'a> {
             displaced_names: Default::default(),
             outcome: Default::default(),
             left: Default::default(),
+            theirs: of_others(request.stored),
             made: Default::default(),
             noticed: Once::new(),
         };

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::object::Key;
 use crate::store::Source;
 use crate::tree::node::{Entry, Node, Time, decode_times, decode_tree};
-use crate::tree::root::{LeftOut, Root};
+use crate::tree::root::{LeftOut, Root, Why};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
@@ -228,8 +228,15 @@ impl<'a> Walk<'a> {
                 self.path.truncate(outside);
                 continue;
             }
-            if let Some((side, left_out)) = self.is_left_out() {
-                let other = if side == Side::Before { &after } else { &before };
+            let theirs = |side| if side == Side::Before { &after } else { &before };
+            // A database that another target has is no more here than nothing: what is no file
+            // comes into its place, and goes from there.
+            let is_tree =
+                |item: &Option<Item>| item.as_ref().is_some_and(|item| !item.entry.node.may_be_database());
+            if let Some((side, left_out)) = self.is_left_out()
+                && !(left_out.why == Why::Elsewhere && is_tree(theirs(side)))
+            {
+                let other = theirs(side);
                 let step = Step::NotComparable { side, left_out: left_out.clone() };
                 let told = other.is_some();
                 self.path.truncate(outside);

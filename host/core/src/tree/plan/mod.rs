@@ -39,8 +39,6 @@ pub struct Plan {
     pub left: Vec<Refusal>,
     /// What will come back only in part, or is left alone since only one side has it.
     pub notes: Vec<Refusal>,
-    /// Selected paths that neither side has.
-    pub unknown: Vec<Vec<u8>>,
     /// There is no room for it.
     pub no_space: Option<Error>,
     pub(super) links: crate::tree::apply::Links,
@@ -88,7 +86,6 @@ impl Plan {
     }
 
     fn walk(&mut self, request: &Request<'_>, mut check: Option<&mut check::Check<'_>>) -> Result<()> {
-        let mut unknown: Vec<&Vec<u8>> = request.only.paths().iter().collect();
         let (before, after) = (request.current, request.stored);
         let mut walk = Walk::with_times(request.source, before, after, request.only)?;
         // What was refused, with all in it: it is known, and nothing is done about it.
@@ -149,13 +146,7 @@ impl Plan {
                 refused = Some(change.path);
             }
         }
-        self.find_links(request)?;
-        let (stored, current) = (view(request, after), view(request, before));
-        unknown.retain(|path| {
-            !matches!((stored.find(path), current.find(path)), (Ok(Some(_)), _) | (_, Ok(Some(_))))
-        });
-        self.unknown = unknown.into_iter().cloned().collect();
-        Ok(())
+        self.find_links(request)
     }
 
     /// Finds the inodes that changed names become links to.
@@ -237,8 +228,4 @@ fn is_inside(path: &[u8], dir: &[u8]) -> bool {
         b"" => !path.is_empty(),
         _ => path.starts_with(dir) && path.get(dir.len()) == Some(&b'/'),
     }
-}
-
-fn view<'a>(request: &Request<'a>, root: &crate::tree::root::Root) -> crate::tree::view::View<'a> {
-    crate::tree::view::View::new(request.source, root.clone())
 }

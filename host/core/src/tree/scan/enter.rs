@@ -2,7 +2,7 @@
 
 use super::decide::{GIT, PLAIN, Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
-use crate::database::SIDES;
+use crate::database::{SIDES, may_be_database};
 use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
 use crate::project::STORE;
@@ -316,15 +316,21 @@ impl Walk<'_> {
             }
             path.truncate(base);
             path.extend_from_slice(name);
+            let theirs = elsewhere.iter().find(|(other, _)| other == name);
             // Also what a snapshot that must be covered has: that target captures it.
-            if kind != FileType::Directory
-                && let Some((_, target)) = elsewhere.iter().find(|(other, _)| other == name)
-            {
+            if let Some((_, target)) = theirs.filter(|_| may_be_database(kind)) {
                 left.push((at as u32, Why::Elsewhere, target.clone()));
                 continue;
             }
-            let mut verdict = self.decide(place, listing, name, kind == FileType::Directory, path)?;
-            if matches!(verdict, Verdict::Take(_)) && self.is_of_databases(place, &databases, name) {
+            let mut verdict = match theirs {
+                // It stands in the way of what is to come back: nothing in it may be lost.
+                Some(_) if self.cover.is_some() => Verdict::Take(Taken { scope: Scope::All, sure: true }),
+                _ => self.decide(place, listing, name, kind == FileType::Directory, path)?,
+            };
+            if matches!(verdict, Verdict::Take(_))
+                && may_be_database(kind)
+                && self.is_of_databases(place, &databases, name)
+            {
                 verdict = Verdict::Leave(Why::Elsewhere, "".into());
             }
             match verdict {

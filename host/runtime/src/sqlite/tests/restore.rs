@@ -1,7 +1,6 @@
 //! Putting back: under open connections, over whatever stands there.
 
 use super::*;
-use snapback_core::error::Kind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 #[test]
@@ -258,21 +257,39 @@ fn modes_come_back_also_alone() {
 }
 
 #[test]
-fn damage_is_found_before_anything_is_touched() {
-    let world = World::new();
-    world.make("", 5000);
-    let good = world.capture();
-    let mut bytes = std::fs::read(world.path("app.db")).unwrap();
-    let middle = bytes.len() / 2 / 4096 * 4096;
-    bytes[middle..middle + 4096].fill(0x5a);
-    std::fs::write(world.path("app.db"), bytes).unwrap();
-    let bad = world.capture();
-    world.undo(Some(good)).unwrap();
-    let before = world.files();
-    let said = world.undo(Some(bad)).unwrap_err();
-    assert_eq!(said.kind(), Kind::Corrupt);
-    assert!(said.message().starts_with("what is stored of app.db is not a sound database: "), "{said}");
-    assert_eq!(world.files(), before);
+fn what_was_damaged_when_it_was_captured_comes_back_as_it_was_and_that_is_said() {
+    // In the middle of a table, all but the header, and the header's own page.
+    for (open, from, until) in [(true, 0.5, 0.51), (true, 0.01, 1.0), (false, 0.0, 0.01)] {
+        let world = World::new();
+        world.make("", 5000);
+        let good = world.capture();
+        let mut bytes = std::fs::read(world.path("app.db")).unwrap();
+        let at = |part: f64| ((bytes.len() as f64 * part) as usize / 4096 * 4096).max(100);
+        let (from, until) = (at(from), at(until).max(at(from) + 3996));
+        bytes[from..until].fill(0x5a);
+        std::fs::write(world.path("app.db"), &bytes).unwrap();
+        let bad = world.capture();
+        world.undo(Some(good)).unwrap();
+        assert_eq!(world.count(), "[(5000,)]");
+        let mut app = world.python();
+        if open {
+            app.open();
+            assert_eq!(app.count(), "[(5000,)]");
+        }
+        let inode = || std::fs::metadata(world.path("app.db")).unwrap().ino();
+        let before = inode();
+        world.told.0.lock().unwrap().clear();
+        world.undo(Some(bad)).unwrap();
+        let now = world.capture();
+        assert!(world.same_state(now, bad), "{from}..{until}");
+        let told = world.told.0.lock().unwrap().join(" ");
+        assert!(told.contains("app.db was damaged when it was captured: "), "{told}");
+        assert_eq!(inode(), before, "{from}..{until}: in place");
+        world.undo(Some(good)).unwrap();
+        assert_eq!(world.count(), "[(5000,)]");
+        drop(app);
+        world.is_sound();
+    }
 }
 
 #[test]
