@@ -8,6 +8,7 @@ use crate::builtin::{self, Builtin};
 use crate::component::{self, ComponentBackend, Standing, Stranger};
 use crate::digest;
 use crate::discover::{self, Found, Origin};
+use crate::docker;
 use crate::engine::Engine;
 use crate::grant::{self, Limits};
 use crate::manifest::{self, Manifest, shorten};
@@ -192,6 +193,23 @@ impl Registry {
         )?;
         self.cache.note(&digest, &Facts { manifest: text, imports });
         Ok(Examined { wants: wants(&manifest, interfaces), manifest })
+    }
+
+    /// Containers that stay held, since files of a volume are half put back in the project at
+    /// `root`; asked of the engine when a target in the care of one of `backends` has a volume.
+    ///
+    /// # Errors
+    /// When the engine cannot be asked.
+    pub fn kept_held(&self, root: &Path, backends: &[&str]) -> Result<Vec<docker::Kept>> {
+        let has_volume = |name: &&str| {
+            let manifest = self.manifest(name);
+            manifest.is_ok_and(|manifest| manifest.settings.iter().any(|s| s.kind == manifest::Kind::Volume))
+        };
+        if !backends.iter().any(has_volume) {
+            return Ok(Vec::new());
+        }
+        let lent = docker::Lent { variables: self.around.variables, program: None };
+        docker::kept(&docker::Daemon::connect(&lent)?, &root.to_string_lossy())
     }
 
     /// What the user agreed to.

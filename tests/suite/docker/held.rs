@@ -216,3 +216,148 @@ fn what_was_stopped_is_started_when_the_engine_was_ended_meanwhile() {
     until("being let go", || engine.state(&name) == "running");
     until("the record's end", || engine.leftovers(&volume).is_empty());
 }
+
+/// Covers the volume by the component that gives up in the middle when it is told to.
+fn holder(s: &Sandbox, volume: &str, gives_up: &str) {
+    s.sh("mkdir -p \"$XDG_DATA_HOME/snapback/plugins\"");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/components/holder/holder.wasm");
+    std::fs::copy(path, s.dir().join("data/snapback/plugins/holder.wasm"))
+        .expect("the component for tests is checked in");
+    s.write(
+        "snapback.toml",
+        format!(
+            "[[target]]\nname = \"{volume}\"\nbackend = \"holder\"\nvolume = \"{volume}\"\ngives-up = \"{gives_up}\"\n"
+        ),
+    );
+    super::agree(s);
+}
+
+#[test]
+fn a_component_that_gives_up_in_the_middle_lets_go() {
+    each_user(|s, engine, volume| {
+        engine.docker(&["volume", "create", volume]);
+        let name = format!("held-{volume}");
+        engine.run(&name, volume, IDLE);
+        let count = |word: &str| engine.events(&name).iter().filter(|event| *event == word).count();
+        holder(s, volume, "snapshot");
+        let run = s.snapback(["run", "--", "touch", "started"]);
+        run.fails(125, &["told to give up during snapshot"]);
+        assert!(!s.project().join("started").exists());
+        assert_eq!((count("pause"), count("unpause")), (1, 1));
+        holder(s, volume, "restore");
+        let file = engine.files(volume).join("f");
+        std::fs::write(&file, "old").unwrap();
+        s.run("true");
+        std::fs::write(&file, "new").unwrap();
+        s.snapback(["undo", "--yes"]).fails(1, &["told to give up during restore"]);
+        assert!(count("stop") > 0);
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(engine.leftovers(volume), "");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    });
+}
+
+/// The records of what is held because of a volume.
+fn records(engine: &Engine, volume: &str, name: &str) -> usize {
+    let (volume, name) = (format!("label=dev.snapback.volume={volume}"), format!("name={name}"));
+    let filters =
+        ["ps", "-aq", "--filter", "label=dev.snapback.holds", "--filter", &volume, "--filter", &name];
+    engine.docker(&filters).lines().count()
+}
+
+/// Whether a process that was started here has ended.
+fn has_ended(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn two_that_hold_one_container_do_not_let_go_of_it_under_each_other() {
+    each_user(|s, engine, volume| {
+        let name = slow(s, engine, volume, "");
+        let other = sandbox(engine, s.user());
+        cover(&other, volume, "");
+        let hold = engine.expect(&name, "pause");
+        let mut first = s.start(["snap"]);
+        hold.comes();
+        first.signal(Signal::STOP);
+        // The second one begins, and is stopped in the middle.
+        let mut second = loop {
+            let second = other.start(["snap"]);
+            until("two records", || records(engine, volume, "") == 2 || has_ended(second.pid()));
+            if !has_ended(second.pid()) {
+                second.signal(Signal::STOP);
+                if records(engine, volume, "") == 2 {
+                    break second;
+                }
+                second.signal(Signal::CONT);
+            }
+            std::fs::remove_dir_all(other.project().join(".snapback")).unwrap();
+        };
+        first.signal(Signal::CONT);
+        assert!(first.wait().success());
+        assert_eq!(engine.state(&name), "paused", "the second one reads still");
+        second.signal(Signal::CONT);
+        assert!(second.wait().success());
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(engine.leftovers(volume), "");
+    });
+}
+
+/// Kills an undo in the middle of putting the volume back.
+fn cut_short(s: &Sandbox, engine: &Engine, volume: &str) {
+    loop {
+        let mut undo = s.start(["undo", "--yes"]);
+        let pid = undo.pid();
+        until("the middle", || records(engine, volume, "snapback-half") == 1 || has_ended(pid));
+        let watchers = watchers(pid);
+        undo.signal(Signal::KILL);
+        undo.wait();
+        for watcher in watchers {
+            until("the watcher's end", || has_ended(watcher));
+        }
+        if records(engine, volume, "snapback-half") == 1 {
+            return;
+        }
+        // It was done already.
+        s.ok(["redo", "--yes"]);
+    }
+}
+
+#[test]
+fn what_is_half_put_back_is_not_run_on_until_it_is_whole() {
+    each_user(|s, engine, volume| {
+        let name = slow(s, engine, volume, "");
+        let mount = engine.files(volume).display().to_string();
+        let sums = || engine.sh(&format!("cd {mount}; cat f* | sha256sum"));
+        let before = sums();
+        s.run("true");
+        engine.sh(&format!("cd {mount}; for f in f*; do echo changed > $f; done"));
+        cut_short(s, engine, volume);
+        assert_eq!(engine.state(&name), "exited");
+        s.ok(["status"]).prints(&format!("{name} stays stopped: the volume {volume} is half put back"));
+        assert_eq!(s.ok(["status", "--json"]).json()["held"][0]["containers"], name);
+        // What only looks changes nothing of that, and another project is told.
+        s.snapback(["diff"]);
+        assert_eq!(engine.state(&name), "exited");
+        let other = sandbox(engine, s.user());
+        cover(&other, volume, "");
+        other
+            .snapback(["snap"])
+            .fails(1, &["is half put back", s.project().to_str().unwrap()])
+            .says("undo --resume");
+        assert_eq!(engine.state(&name), "exited");
+        s.ok(["snap"]).says(&format!("{name} stayed stopped while the volume was half put back"));
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(sums(), before);
+        assert_eq!(engine.leftovers(volume), "");
+        assert_eq!(s.ok(["status", "--json"]).json()["held"], serde_json::json!([]));
+        // Whoever gives the step up has them started as well.
+        engine.sh(&format!("cd {mount}; for f in f*; do echo changed > $f; done"));
+        cut_short(s, engine, volume);
+        s.ok(["undo", "--abandon", volume]);
+        s.ok(["snap"]);
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(engine.leftovers(volume), "");
+    });
+}

@@ -80,3 +80,137 @@ fn a_volume_that_is_another_name_for_files_elsewhere_is_not_made_again_unasked()
         assert_eq!(std::fs::read_to_string(elsewhere.join("f")).unwrap(), "kept");
     });
 }
+
+#[test]
+fn agreed_to_it_is_made_again_as_another_name_for_that_directory() {
+    each_user(|s, engine, volume| {
+        let elsewhere = s.dir().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        let device = format!("device={}", elsewhere.display());
+        let options = ["--opt", "type=none", "--opt", "o=bind", "--opt", &device];
+        engine.docker(&[&["volume", "create"], &options[..], &[volume]].concat());
+        std::fs::write(elsewhere.join("f"), "kept").unwrap();
+        // What is asked for is the directory as well.
+        let more = format!("lies-in = \"{}\"", elsewhere.display());
+        super::declare(s, volume, &more);
+        s.snapback(["run", "--", "true"]).fails(125, &["reads and writes", elsewhere.to_str().unwrap()]);
+        super::agree(s);
+        s.run("true");
+        engine.docker(&["volume", "rm", volume]);
+        std::fs::remove_file(elsewhere.join("f")).unwrap();
+        s.ok(["undo", "--yes"]);
+        assert_eq!(std::fs::read_to_string(elsewhere.join("f")).unwrap(), "kept");
+        let made = engine.docker(&["volume", "inspect", "-f", "{{index .Options \"device\"}}", volume]);
+        assert_eq!(made, elsewhere.to_str().unwrap());
+        // Without the consent nothing is made.
+        s.run("true");
+        engine.docker(&["volume", "rm", volume]);
+        s.ok(["trust", "--revoke"]);
+        s.snapback(["undo", "--yes"]).fails(1, &["you have not agreed"]);
+        // And agreeing to one directory is no consent to another.
+        engine.docker(&[&["volume", "create"], &options[..], &[volume]].concat());
+        let other = s.dir().join("other");
+        std::fs::create_dir(&other).unwrap();
+        cover(s, volume, &format!("lies-in = \"{}\"", other.display()));
+        s.run("true");
+        engine.docker(&["volume", "rm", volume]);
+        s.snapback(["undo", "--yes"])
+            .fails(1, &["lay elsewhere on the engine's machine"])
+            .says("docker volume create")
+            .says("lies-in");
+        assert_eq!(engine.docker(&["volume", "ls", "-q", "-f", &format!("name={volume}")]), "");
+    });
+}
+
+/// A driver of volumes, as an engine finds it: it does as it is told by a file.
+const DRIVER: &str = r#"
+import http.server, json, os, shutil, socketserver, sys
+path, told, place = sys.argv[1:]
+made = {}
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+        asked = json.loads(asked) if asked else {}
+        name, verb = asked.get('Name'), self.path.strip('/').split('.')[-1]
+        said = {'Err': ''}
+        known = lambda: {'Name': name, 'Mountpoint': made[name]}
+        if verb == 'Activate': said = {'Implements': ['VolumeDriver']}
+        elif verb == 'Capabilities': said = {'Capabilities': {'Scope': 'local'}}
+        elif verb == 'List': said['Volumes'] = [{'Name': n, 'Mountpoint': m} for n, m in made.items()]
+        elif verb == 'Create' and os.path.exists(told): said = {'Err': open(told).read()}
+        elif verb == 'Create':
+            made[name] = os.path.join(place, name)
+            os.makedirs(made[name], exist_ok=True)
+        elif verb == 'Remove': shutil.rmtree(made.pop(name), ignore_errors=True)
+        elif name not in made: said = {'Err': 'no such volume'}
+        elif verb in ('Mount', 'Path'): said['Mountpoint'] = made[name]
+        elif verb == 'Get': said['Volume'] = known()
+        if verb == 'Mount' and os.path.exists(told): said = {'Err': open(told).read()}
+        body = json.dumps(said).encode()
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+    def address_string(self): return ''
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer): daemon_threads = True
+Server(path, Handler).serve_forever()
+"#;
+
+/// A driver that is there while this lives.
+struct Driver {
+    name: String,
+    socket: std::path::PathBuf,
+    _server: snapback_tests::Running,
+}
+
+impl Driver {
+    fn start(s: &snapback_tests::Sandbox, volume: &str) -> Self {
+        let name = format!("snapback-{}-{volume}", std::process::id());
+        // Where an engine looks for them, whatever its own directories are.
+        let folder = std::path::Path::new("/run/docker/plugins");
+        std::fs::create_dir_all(folder).unwrap();
+        let socket = folder.join(format!("{name}.sock"));
+        let (told, place) = (s.dir().join("told"), s.dir().join("driver"));
+        let server = snapback_tests::Running::of(
+            std::process::Command::new("python3").args(["-c", DRIVER]).arg(&socket).arg(told).arg(place),
+        );
+        super::engine::until("the driver", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        Self { name, socket, _server: server }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+#[test]
+fn what_a_driver_says_is_said_and_nothing_is_begun() {
+    each_user(|s, engine, volume| {
+        let driver = Driver::start(s, volume);
+        engine.docker(&["volume", "create", "--driver", &driver.name, volume]);
+        cover(s, volume, "");
+        let place = s.dir().join("driver").join(volume);
+        std::fs::write(place.join("f"), "kept").unwrap();
+        s.run("true");
+        std::fs::write(place.join("f"), "changed").unwrap();
+        // It does not hand out what it has: the run does not start.
+        let told = s.dir().join("told");
+        std::fs::write(&told, "the quota of this tenant is used up").unwrap();
+        let run = s.snapback(["run", "--", "touch", "started"]);
+        run.fails(125, &["the quota of this tenant is used up"]).says("hint: ");
+        assert!(!s.project().join("started").exists());
+        // It does not make again what was removed: all stays as it is.
+        engine.docker(&["volume", "rm", volume]);
+        let undo = s.snapback(["undo", "--yes"]);
+        undo.fails(1, &[&format!("make the volume `{volume}` again"), "the quota of this tenant is used up"])
+            .says("hint: ");
+        std::fs::remove_file(&told).unwrap();
+        s.ok(["undo", "--yes"]);
+        assert_eq!(std::fs::read_to_string(place.join("f")).unwrap(), "kept");
+        assert_eq!(engine.leftovers(volume), "");
+        engine.docker(&["volume", "rm", volume]);
+    });
+}

@@ -9,7 +9,7 @@ use super::put_back::describe;
 use crate::contents;
 use crate::context::Context;
 use crate::exit::Code;
-use crate::json::{self, Status, StatusStep, StoreItem, SurveyItem, TargetItem};
+use crate::json::{self, HeldItem, Status, StatusStep, StoreItem, SurveyItem, TargetItem};
 use crate::render::{left_out, survey, words};
 use crate::talk;
 use snapback_core::backend::Target;
@@ -21,6 +21,7 @@ use snapback_core::project::units::human;
 use snapback_core::session::{Damaged, Listing, Project, Release, State, Twin};
 use snapback_core::text::Bytes;
 use snapback_core::tree::Survey;
+use snapback_runtime::docker::Kept;
 use std::fs;
 
 /// What there is to tell.
@@ -33,6 +34,8 @@ struct Facts {
     bytes: u64,
     /// What a snapshot would hold and leave out now, by target.
     surveys: Result<Vec<(String, Survey)>>,
+    /// Containers that stay held until the unfinished step goes on.
+    kept: Result<Vec<Kept>>,
 }
 
 /// Does it.
@@ -44,7 +47,8 @@ pub fn run(context: &mut Context) -> Result<Code> {
     let (listings, damaged) = project.list()?;
     let (timeline, bytes) = (project.timeline()?, size(&project)?);
     let surveys = project.survey();
-    let facts = Facts { project, listings, damaged, timeline, bytes, surveys };
+    let kept = kept(context, &project);
+    let facts = Facts { project, listings, damaged, timeline, bytes, surveys, kept };
     if context.global.json {
         as_json(context, &facts)?;
     } else {
@@ -54,6 +58,15 @@ pub fn run(context: &mut Context) -> Result<Code> {
         context.out.flush()?;
     }
     facts.project.config().map(|_| Code::DONE)
+}
+
+/// Containers that stay held; nobody is asked unless a step is unfinished.
+fn kept(context: &Context, project: &Project) -> Result<Vec<Kept>> {
+    let Ok(Some(pending)) = project.pending() else { return Ok(Vec::new()) };
+    let to = project.load(&pending.to)?;
+    let meant = to.targets.iter().filter(|c| pending.targets.contains(&c.target.name));
+    let backends: Vec<&str> = meant.map(|captured| &*captured.target.backend).collect();
+    context.backends(project.root()).kept_held(project.root(), &backends)
 }
 
 fn size(project: &Project) -> Result<u64> {
@@ -97,6 +110,10 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         )),
         Err(error) => rows.push(("pending", error.to_string())),
     }
+    match &facts.kept {
+        Ok(all) => rows.extend(all.iter().map(|kept| ("held", stays(kept)))),
+        Err(error) => rows.push(("held", format!("which containers stay held is not known: {error}"))),
+    }
     match project.releases() {
         Ok(releases) => rows.extend(releases.iter().map(|release| ("pending", held(release)))),
         Err(error) => rows.push(("pending", error.to_string())),
@@ -124,6 +141,12 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         }
     }
     rows
+}
+
+/// What stays held while a volume is half put back.
+fn stays(kept: &Kept) -> String {
+    let Kept { volume, containers, how } = kept;
+    format!("{containers} {}: the volume {volume} is half put back", how.stays())
 }
 
 /// What a dropped snapshot still holds outside the store.
@@ -201,7 +224,7 @@ fn targets(project: &Project) -> String {
 }
 
 fn as_json(context: &mut Context, facts: &Facts) -> Result<()> {
-    let Facts { project, listings, damaged, timeline, bytes, surveys } = facts;
+    let Facts { project, listings, damaged, timeline, bytes, surveys, kept } = facts;
     let (pending, releases) = (project.pending()?, project.releases()?);
     let is_running = |listing: &&Listing| listing.state == State::Running;
     let running: Vec<Id> = listings.iter().filter(is_running).map(|l| l.snapshot.id.clone()).collect();
@@ -221,6 +244,7 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<()> {
         snapshots: listings.len(),
         damaged: damaged.iter().map(Into::into).collect(),
         pending: pending.as_ref().map(Into::into),
+        held: kept.iter().flatten().map(HeldItem::from).collect(),
         releases: releases.iter().map(Into::into).collect(),
         undo: timeline.done.last().map(|s| step(s, &s.before)),
         redo: timeline.undone.last().and_then(|s| Some(step(s, s.after.as_ref()?))),

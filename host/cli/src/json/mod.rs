@@ -20,7 +20,7 @@ pub use histories::HistoryItem;
 pub use list::{Lacks, ListItem, ShowItem};
 pub use problem::Problem;
 pub use report::{Change, FreedReport, Restored, RunReport};
-pub use status::{Status, StatusStep, StoreItem, TargetItem, excluded, root};
+pub use status::{HeldItem, Status, StatusStep, StoreItem, TargetItem, excluded, root};
 pub use survey::SurveyItem;
 pub use trusted::{ConsentItem, Trusted};
 pub use written::Written;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use snapback_core::history::Id;
 use snapback_core::session::{Damaged, Pending, Release};
 use snapback_core::text::Bytes;
+use snapback_runtime::docker::Kept;
 
 /// What `status` says.
 #[derive(Serialize)]
@@ -24,6 +25,8 @@ pub struct Status<'a> {
     pub damaged: Vec<DamagedItem<'a>>,
     /// A step that was cut short.
     pub pending: Option<PendingItem<'a>>,
+    /// Containers that stay held until that step goes on.
+    pub held: Vec<HeldItem<'a>>,
     /// What dropped snapshots still hold outside the store.
     pub releases: Vec<ReleaseItem<'a>>,
     /// What undo would take back.
@@ -69,6 +72,20 @@ pub struct PendingItem<'a> {
     to: &'a Id,
     saved_as: &'a Id,
     targets: &'a [String],
+}
+
+/// Containers that stay held while a volume is half put back.
+#[derive(Serialize)]
+pub struct HeldItem<'a> {
+    volume: &'a str,
+    containers: &'a str,
+    how: &'static str,
+}
+
+impl<'a> From<&'a Kept> for HeldItem<'a> {
+    fn from(kept: &'a Kept) -> Self {
+        Self { volume: &kept.volume, containers: &kept.containers, how: kept.how.done() }
+    }
 }
 
 /// A step that undo or redo would take.

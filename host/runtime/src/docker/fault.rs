@@ -35,6 +35,12 @@ pub fn is_missing(fault: &Fault) -> bool {
     matches!(fault, Fault::DockerResponseServerError { status_code: 404, .. })
 }
 
+/// Whether it is so already.
+pub fn is_already_so(fault: &Fault) -> bool {
+    let Fault::DockerResponseServerError { status_code, message } = fault else { return false };
+    *status_code == 409 || *status_code == 400 && message.contains("same name")
+}
+
 /// Whether the engine did not answer at all.
 pub fn is_away(fault: &Fault) -> bool {
     !matches!(fault, Fault::DockerResponseServerError { .. })

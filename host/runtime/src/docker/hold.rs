@@ -1,25 +1,38 @@
-//! Holding the containers that use a volume, and letting go of them, always.
+//! Holding the containers that use a volume, and letting go of them.
 //!
 //! Before the first is touched, a record of all stands on the engine, and a small process
 //! watches over this one: it lets go at once when this one is gone. If it is gone as well,
 //! the next command that talks to the engine finds the record. So nothing stays held but
-//! where nobody asks again.
+//! where nobody asks again; and while files are half put back: what runs on these would make
+//! it worse, so whoever goes on with that step lets go.
 //!
-//! Refuses to stop a container that goes when it is stopped.
+//! Refuses to stop a container that goes when it is stopped, and to hold for one what
+//! another snapback is putting back.
 
-use super::daemon::{BETWEEN, Daemon, TRIES};
+use super::daemon::Daemon;
+use super::marker::{self, Marker, State};
 use super::users::{self, User};
 use super::watch::Watcher;
-use super::{fault, marker};
-use bollard::Docker;
-use bollard::errors::Error as Fault;
-use bollard::query_parameters::{StartContainerOptions, StopContainerOptions};
+use super::{let_go, owner};
+use bollard::query_parameters::StopContainerOptions;
 use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// What helps where podman holds nobody.
 const PODMAN: &str =
     "a rootless podman pauses containers only with version 2 of cgroups; `hold = \"stop\"` needs none";
+
+/// Time between two looks at what others hold, and how often it is looked at: a minute for
+/// one who works on the volume, and a moment for one who is about to let go.
+const AGAIN: Duration = Duration::from_millis(100);
+/// See [`AGAIN`].
+const LOOKS: u32 = 600;
+/// See [`AGAIN`].
+const MOMENT: u32 = 30;
 
 /// How containers are held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +70,14 @@ impl How {
         }
     }
 
+    /// What becomes of them when they are not let go of, in words.
+    pub fn stays(self) -> &'static str {
+        match self {
+            Self::Pause => "stays paused",
+            Self::Stop => "stays stopped",
+        }
+    }
+
     /// What is done to them, in a word.
     pub fn done(self) -> &'static str {
         match self {
@@ -73,6 +94,9 @@ pub struct Record {
     pub how: How,
     /// The containers, as the engine knows them, in the order in which they were held.
     pub held: Vec<String>,
+    /// Whether files of the volume are about to be put back.
+    #[serde(default)]
+    pub restores: bool,
 }
 
 impl Record {
@@ -87,73 +111,215 @@ impl Record {
     }
 }
 
+/// What is to be held, and for what.
+pub struct Wanted<'a> {
+    /// How.
+    pub how: How,
+    /// The volume, as the engine calls it.
+    pub volume: &'a str,
+    /// The root of the project: what a killed process left half put back there is taken over.
+    pub project: &'a str,
+    /// Whether files are about to be put back.
+    pub restores: bool,
+}
+
 /// Containers that are held until this is dropped.
 pub struct Held {
     daemon: Daemon,
-    record: Record,
     marker: String,
-    watcher: Option<Watcher>,
+    watcher: Mutex<Option<Watcher>>,
+    /// Files are being put back, or were left half put back.
+    half: AtomicBool,
     /// What people call them.
     pub names: String,
+    /// Whether they were held since files were left half put back.
+    pub taken_over: bool,
 }
 
 impl Held {
-    /// Holds `users` of `volume`; those that somebody paused stand still already, and stay so.
+    /// Holds those who use a volume; those that somebody paused stand still already, and stay
+    /// so. None when there is nobody to hold. Another snapback that works on the volume is
+    /// waited for.
     ///
     /// # Errors
-    /// `Busy` when one of them cannot be stopped without losing it, and when the engine
-    /// refuses: then none is held.
-    pub fn take(daemon: &Daemon, how: How, volume: &str, users: &[User]) -> Result<Option<Self>> {
-        if how == How::Stop {
-            refuse(users)?;
+    /// `Busy` when one of them cannot be stopped without losing it, when another snapback goes
+    /// on putting files of the volume back, and when the engine refuses: then none is held.
+    pub fn take(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<Option<Self>> {
+        let (users, markers) = among_others(daemon, wanted)?;
+        let known: HashSet<&str> = markers.iter().flat_map(|marker| marker.ids()).collect();
+        let is_known = |user: &User| known.contains(&*user.id);
+        if wanted.how == How::Stop {
+            refuse(users.iter().filter(|user| !is_known(user)))?;
         }
-        let users: Vec<User> = users.iter().filter(|user| !user.paused).cloned().collect();
+        let users: Vec<&User> = users.iter().filter(|user| !user.paused || is_known(user)).collect();
         if users.is_empty() {
             return Ok(None);
         }
-        let record = Record { how, held: users.iter().map(|user| user.id.clone()).collect() };
-        let marker = marker::note(daemon, volume, &record)?;
-        let watcher = Watcher::start(daemon, &marker, &record);
-        let names = users::names(&users);
+        let held = users.iter().map(|user| user.id.clone()).collect();
+        let record = Record { how: wanted.how, held, restores: wanted.restores };
+        let marker = marker::note(daemon, wanted, &record)?;
         // From here on, whatever happens lets go.
-        let held = Self { daemon: daemon.clone(), record, marker, watcher, names };
-        for user in &users {
-            let (id, doing) = (&user.id, format!("hold the container {}", user.name));
-            let done = daemon.try_ask(async |client| match how {
-                How::Pause => client.pause_container(id).await,
-                How::Stop => client.stop_container(id, None::<StopContainerOptions>).await,
-            })?;
-            match done {
-                // It may have ended by itself meanwhile.
-                Err(answer) if users::look(daemon, id)?.is_some() => {
-                    let error = daemon.explain(&doing, &answer);
-                    return Err(if daemon.is_podman() { error.hint(PODMAN) } else { error });
-                }
-                _ => {}
-            }
+        let held = Self {
+            daemon: daemon.clone(),
+            watcher: Mutex::new(Watcher::start(daemon, &marker, &record)),
+            marker,
+            half: AtomicBool::new(false),
+            names: users::names(users.iter().copied()),
+            taken_over: markers.iter().any(|marker| wanted.takes_over(marker)),
+        };
+        if held.taken_over {
+            held.begin()?;
+        }
+        for left in markers.iter().filter(|marker| wanted.takes_over(marker)) {
+            marker::remove(daemon, &left.id)?;
+        }
+        await_those_who_let_go(daemon, &record)?;
+        for user in users {
+            hold(daemon, wanted.how, user)?;
         }
         Ok(Some(held))
     }
 
-    fn end(&mut self) -> Result<()> {
-        let_go(&self.daemon, &self.record)?;
-        marker::remove(&self.daemon, &self.marker)?;
-        if let Some(watcher) = self.watcher.take() {
-            watcher.dismiss();
+    /// Files are about to be put back: from here on nobody lets go of the containers, whatever
+    /// becomes of this process, until [`Self::is_whole`] or another process goes on with it.
+    ///
+    /// # Errors
+    /// When the engine cannot note it.
+    pub fn begin(&self) -> Result<()> {
+        if self.half.swap(true, Ordering::Relaxed) {
+            return Ok(());
         }
-        Ok(())
+        marker::rename(&self.daemon, &self.marker, State::Half)?;
+        self.tell(Watcher::half)
+    }
+
+    /// The files are put back, or none was touched.
+    pub fn is_whole(&self) {
+        self.half.store(false, Ordering::Relaxed);
+        // Where that fails, they are let go of all the same when this is dropped.
+        let _ = marker::rename(&self.daemon, &self.marker, State::Holding);
+        let _ = self.tell(Watcher::whole);
+    }
+
+    fn tell(&self, what: fn(&mut Watcher) -> Result<()>) -> Result<()> {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        watcher.as_mut().map_or(Ok(()), what)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
+        let stays = self.half.load(Ordering::Relaxed);
         // What fails here is done by the watcher, which sees that it was not dismissed.
-        let _ = self.end();
+        if (stays || let_go::release(&self.daemon, &self.marker).is_ok())
+            && let Some(watcher) = self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner).take()
+        {
+            watcher.dismiss();
+        }
     }
 }
 
-fn refuse(users: &[User]) -> Result<()> {
-    let of = |pick: fn(&User) -> bool| users.iter().find(|user| pick(user));
+impl Wanted<'_> {
+    /// Whether a process that is gone, or a call of this one, left this half put back in the
+    /// same project.
+    fn takes_over(&self, marker: &Marker) -> bool {
+        marker.state == State::Half
+            && marker.volume == self.volume
+            && marker.project == self.project
+            && (marker.owner == owner::me() || !marker.is_live())
+    }
+
+    /// Why it cannot be held beside what `marker` holds.
+    fn is_kept_by(&self, marker: &Marker, users: &[User]) -> Option<Error> {
+        let own = marker.owner == owner::me();
+        if marker.volume == self.volume && marker.record.restores && !own && marker.holds() {
+            return (!self.takes_over(marker)).then(|| busy(marker));
+        }
+        let shared = || users.iter().find(|user| marker.ids().any(|id| id == user.id));
+        if self.how == How::Stop && marker.record.how == How::Pause && marker.holds() {
+            return shared().map(|user| {
+                let name = &user.name;
+                let why =
+                    format!("the container {name} is paused by a snapback, and would have to be stopped");
+                Error::new(Kind::Busy, why).hint(match own {
+                    true => "it uses volumes of several targets: give all of them the same `hold`",
+                    false => "wait until that one is done, and try again",
+                })
+            });
+        }
+        None
+    }
+}
+
+fn busy(marker: &Marker) -> Error {
+    let Marker { volume, project, id, .. } = marker;
+    if marker.is_live() {
+        return Error::new(Kind::Busy, format!("another snapback puts the volume `{volume}` back")).hint(
+            format!("wait until it is done; if there is none, `docker rm -f {}`", &id[..12.min(id.len())]),
+        );
+    }
+    let why = format!("the volume `{volume}` is half put back: that was cut short in {project}");
+    Error::new(Kind::Busy, why).hint(format!("`snapback -C {project} undo --resume` goes on with it"))
+}
+
+/// Those who use the volume, and what others hold, once nobody is in the way any more.
+fn among_others(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<(Vec<User>, Vec<Marker>)> {
+    let mut looks = 0;
+    loop {
+        let mut markers = marker::all(daemon)?.0;
+        markers.retain(Marker::holds);
+        let known: HashSet<&str> = markers.iter().flat_map(|marker| marker.ids()).collect();
+        let users = users::of(daemon, wanted.volume, &known)?;
+        let kept = markers.iter().find_map(|marker| Some((marker, wanted.is_kept_by(marker, &users)?)));
+        match kept {
+            None => return Ok((users, markers)),
+            Some((marker, error)) if looks == LOOKS || !marker.is_live() || marker.owner == owner::me() => {
+                return Err(error);
+            }
+            Some(_) => std::thread::sleep(AGAIN),
+        }
+        looks += 1;
+    }
+}
+
+/// Waits until nobody is about to let go of what `record` says: whoever looks from now on
+/// finds it held.
+fn await_those_who_let_go(daemon: &Daemon, record: &Record) -> Result<()> {
+    for _ in 0..MOMENT {
+        let markers = marker::all(daemon)?.0;
+        let mut going = markers.iter().filter(|marker| !marker.holds());
+        if !going.any(|marker| marker.ids().any(|id| record.held.iter().any(|held| held == id))) {
+            break;
+        }
+        std::thread::sleep(AGAIN);
+    }
+    Ok(())
+}
+
+/// Holds one container, if it is not held already.
+fn hold(daemon: &Daemon, how: How, user: &User) -> Result<()> {
+    let id = &user.id;
+    let is_held = |now: Option<&User>| now.is_none_or(|now| how == How::Pause && now.paused);
+    if is_held(users::look(daemon, id)?.as_ref()) {
+        return Ok(());
+    }
+    let done = daemon.try_ask(async |client| match how {
+        How::Pause => client.pause_container(id).await,
+        How::Stop => client.stop_container(id, None::<StopContainerOptions>).await,
+    })?;
+    match done {
+        // It may have ended by itself meanwhile, or another has held it.
+        Err(answer) if !is_held(users::look(daemon, id)?.as_ref()) => {
+            let error = daemon.explain(&format!("hold the container {}", user.name), &answer);
+            Err(if daemon.is_podman() { error.hint(PODMAN) } else { error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to stop what would not be as it was afterwards.
+fn refuse<'u>(users: impl Iterator<Item = &'u User> + Clone) -> Result<()> {
+    let of = |pick: fn(&User) -> bool| users.clone().find(|user| pick(user));
     if let Some(user) = of(|user| user.fleeting) {
         let why = format!("the container {} was started with --rm: stopping it would remove it", user.name);
         return Err(Error::new(Kind::Busy, why)
@@ -166,47 +332,4 @@ fn refuse(users: &[User]) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Lets go of what `record` says, the last first. One that is not held is left as it is.
-/// An engine that is away is waited for.
-///
-/// # Errors
-/// When the engine refuses.
-pub fn let_go(daemon: &Daemon, record: &Record) -> Result<()> {
-    let mut failed = None;
-    for id in record.held.iter().rev() {
-        let mut tries = 0;
-        let done = loop {
-            match daemon.try_ask(async |client| free(client, record.how, id).await)? {
-                Err(answer) if fault::is_away(&answer) && tries < TRIES => {
-                    tries += 1;
-                    std::thread::sleep(BETWEEN);
-                }
-                done => break done,
-            }
-        };
-        if let Err(answer) = done {
-            failed = failed.or(Some(daemon.explain(&format!("let go of the container {id}"), &answer)));
-        }
-    }
-    failed.map_or(Ok(()), Err)
-}
-
-async fn free(client: &Docker, how: How, id: &str) -> Result<(), Fault> {
-    let done = match how {
-        How::Pause => client.unpause_container(id).await,
-        How::Stop => client.start_container(id, None::<StartContainerOptions>).await,
-    };
-    match done {
-        // It is not paused (any more), runs already, or was removed.
-        Err(Fault::DockerResponseServerError { status_code: 304 | 404 | 409, .. }) => Ok(()),
-        // How docker says that a container is not paused.
-        Err(Fault::DockerResponseServerError { status_code: 500, message })
-            if how == How::Pause && message.contains("not paused") =>
-        {
-            Ok(())
-        }
-        done => done,
-    }
 }

@@ -8,11 +8,11 @@
 //!
 //! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
 //! sentences), `find` (a volume by its name), `compose` (those that its files name), `users`
-//! (who uses it), `hold` (holding them), `marker` (the record of that, on the engine), `watch`
-//! (letting go when this process is gone), `place` (where the files are), `remote`, `inside` and
-//! `pipe` (this program in a container, seen from both ends), `image` and `elf` (what that is
-//! started from), `volume` (capture and restore). Knows no history; reads no environment but
-//! what it is lent.
+//! (who uses it), `hold` (holding them), `let_go` (and letting them go), `marker` (the record of
+//! that, on the engine), `watch` (letting go when this process is gone), `place` (where the files
+//! are), `remote`, `inside` and `pipe` (this program in a container, seen from both ends),
+//! `image` and `elf` (what that is started from), `volume` (capture and restore). Knows no
+//! history; reads no environment but what it is lent.
 
 pub(crate) mod compose;
 mod daemon;
@@ -23,6 +23,7 @@ mod find;
 mod hold;
 mod image;
 pub mod inside;
+mod let_go;
 mod marker;
 mod owner;
 mod pipe;
@@ -34,7 +35,8 @@ pub mod watch;
 
 pub use daemon::{Daemon, Lent};
 pub use find::resolve;
-pub use hold::{Held, How};
-pub use marker::sweep;
+pub use hold::{Held, How, Wanted};
+pub use let_go::{give_up, sweep};
+pub use marker::{Kept, kept};
 pub use users::names;
 pub use volume::Volume;

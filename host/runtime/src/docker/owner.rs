@@ -51,11 +51,14 @@ fn here() -> Option<Owner> {
     Some(Owner { machine, boot: line("/proc/sys/kernel/random/boot_id")?, space, pid, start: start_of(pid)? })
 }
 
-/// When the process of that number started; none when there is none.
+/// When the process of that number started; none when there is none, or it has ended and
+/// nobody asked yet how.
 fn start_of(pid: u32) -> Option<String> {
     let stat = line(&format!("/proc/{pid}/stat"))?;
-    // After the name, which may hold anything, the start is the twentieth.
-    Some(stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.to_owned())
+    // After the name, which may hold anything, comes its state; the start is the twentieth.
+    let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = words.next()?;
+    words.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
 }
 
 fn line(path: &str) -> Option<String> {
@@ -77,5 +80,15 @@ mod tests {
             assert!(!is_gone(&Owner { start: "1".into(), ..other }.text()));
         }
         assert!(!is_gone("") && !is_gone("a b"));
+        // One that has ended and that nobody waits for holds nothing any more.
+        let mut child =
+            std::process::Command::new("true").stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        std::io::Read::read_to_end(&mut child.stdout.take().unwrap(), &mut Vec::new()).unwrap();
+        while fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().split(' ').nth(2) != Some("Z") {
+            std::thread::yield_now();
+        }
+        assert_eq!(start_of(pid), None);
+        child.wait().unwrap();
     }
 }

@@ -4,27 +4,32 @@ use super::daemon::Daemon;
 use super::marker;
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptions};
 use snapback_core::error::Result;
+use std::collections::HashSet;
 
-/// A container that runs with the volume.
+/// A container that uses the volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     /// How the engine knows it.
     pub id: String,
     /// What people call it.
     pub name: String,
+    /// It runs, paused or not.
+    pub running: bool,
     /// Somebody paused it.
     pub paused: bool,
     /// It goes when it is stopped.
     pub fleeting: bool,
 }
 
-/// Those that run with the volume `name`, sorted by name; none that this program made.
+/// Those that run with the volume `name`, or are `known` to be held and mount it, sorted by
+/// name; none that this program made.
 ///
 /// # Errors
 /// When the engine cannot be asked.
-pub fn of(daemon: &Daemon, name: &str) -> Result<Vec<User>> {
+pub fn of(daemon: &Daemon, name: &str, known: &HashSet<&str>) -> Result<Vec<User>> {
     let filters = [("volume".to_owned(), vec![name.to_owned()])].into();
-    let options = ListContainersOptions { filters: Some(filters), ..Default::default() };
+    let all = !known.is_empty();
+    let options = ListContainersOptions { all, filters: Some(filters), ..Default::default() };
     let doing = format!("find out who uses the volume `{name}`");
     let found = daemon.ask(&doing, async |client| client.list_containers(Some(options)).await)?;
     let mut users = Vec::new();
@@ -34,7 +39,7 @@ pub fn of(daemon: &Daemon, name: &str) -> Result<Vec<User>> {
         let mounts = container.mounts.iter().flatten();
         let uses = mounts.into_iter().any(|mount| mount.name.as_deref() == Some(name));
         let Some(id) = container.id.filter(|_| uses && !ours) else { continue };
-        if let Some(user) = look(daemon, &id)? {
+        if let Some(user) = inspect(daemon, &id)?.filter(|user| user.running || known.contains(&*id)) {
             users.push(user);
         }
     }
@@ -47,6 +52,11 @@ pub fn of(daemon: &Daemon, name: &str) -> Result<Vec<User>> {
 /// # Errors
 /// When the engine cannot be asked.
 pub fn look(daemon: &Daemon, id: &str) -> Result<Option<User>> {
+    Ok(inspect(daemon, id)?.filter(|user| user.running))
+}
+
+/// What the container `id` is; none when there is none.
+fn inspect(daemon: &Daemon, id: &str) -> Result<Option<User>> {
     let doing = format!("look at the container {id}");
     let answer =
         daemon.try_ask(async |client| client.inspect_container(id, None::<InspectContainerOptions>).await)?;
@@ -56,15 +66,13 @@ pub fn look(daemon: &Daemon, id: &str) -> Result<Option<User>> {
         Err(answer) => return Err(daemon.explain(&doing, &answer)),
     };
     let state = found.state.unwrap_or_default();
-    if state.running != Some(true) && state.restarting != Some(true) {
-        return Ok(None);
-    }
+    let running = state.running == Some(true) || state.restarting == Some(true);
     let name = found.name.unwrap_or_default().trim_start_matches('/').to_owned();
     let fleeting = found.host_config.and_then(|config| config.auto_remove).unwrap_or_default();
-    Ok(Some(User { id: id.to_owned(), name, paused: state.paused == Some(true), fleeting }))
+    Ok(Some(User { id: id.to_owned(), name, running, paused: state.paused == Some(true), fleeting }))
 }
 
 /// Their names, in words.
-pub fn names(users: &[User]) -> String {
-    users.iter().map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ")
+pub fn names<'u>(users: impl Iterator<Item = &'u User>) -> String {
+    users.map(|user| user.name.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -3,11 +3,12 @@
 //! Its description comes from the engine, its files from core, at the place where they
 //! are. A volume that is gone is captured as that only when something is to be put back
 //! over it; put back, it is made again as it was made before. What would then reach files of this
-//! machine that lie elsewhere is not made by this program: that takes root's rights
-//! to whoever wrote the record.
+//! machine that lie elsewhere is made again only where the user agreed to that directory:
+//! otherwise whoever wrote the record would have root's rights.
 
 use super::daemon::Daemon;
 use super::find;
+use super::hold::Held;
 use super::place::Place;
 use super::users::{self, User};
 use bollard::models::{Volume as Found, VolumeCreateRequest};
@@ -16,7 +17,8 @@ use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
 use snapback_core::volume::Volume as Stored;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// A volume that was granted: an engine, and a name.
 #[derive(Clone)]
@@ -24,19 +26,22 @@ pub struct Volume {
     daemon: Daemon,
     setting: String,
     value: String,
+    /// Directories that the user agreed to: a volume may be another name for one of them.
+    agreed: Vec<PathBuf>,
     /// The volume that is meant, when it is there.
     found: Option<Found>,
 }
 
 impl Volume {
-    /// The volume that `setting` names by `value`. What killed processes left on the engine
+    /// The volume that `setting` names by `value`; directories beside it that were `agreed`
+    /// to. What killed processes left on the engine
     /// is removed first, and what they held is let go.
     ///
     /// # Errors
     /// When the engine cannot be asked.
-    pub fn open(daemon: Daemon, setting: &str, value: &str) -> Result<Self> {
+    pub fn open(daemon: Daemon, setting: &str, value: &str, agreed: Vec<PathBuf>) -> Result<Self> {
         let found = find::resolve(&daemon, value)?;
-        Ok(Self { daemon, setting: setting.to_owned(), value: value.to_owned(), found })
+        Ok(Self { daemon, setting: setting.to_owned(), value: value.to_owned(), agreed, found })
     }
 
     /// The engine.
@@ -59,7 +64,9 @@ impl Volume {
     /// # Errors
     /// When the engine cannot be asked.
     pub fn users(&self) -> Result<Vec<User>> {
-        self.found.as_ref().map_or(Ok(Vec::new()), |found| users::of(&self.daemon, &found.name))
+        self.found
+            .as_ref()
+            .map_or(Ok(Vec::new()), |found| users::of(&self.daemon, &found.name, &HashSet::new()))
     }
 
     /// Stores what it holds, and what it is made with. `previous` is a captured volume that
@@ -105,11 +112,11 @@ impl Volume {
     }
 
     /// Makes it the stored one, where it is as `current` says; what is not is left alone and
-    /// reported.
+    /// reported. Those who are `held` stay so while that is done by half.
     ///
     /// # Errors
     /// When what is stored is of another volume or damaged, or it cannot be put back.
-    pub fn restore(&self, call: &Call, stored: &Key, current: &Key) -> Result<()> {
+    pub fn restore(&self, call: &Call, stored: &Key, current: &Key, held: Option<&Held>) -> Result<()> {
         let source = call.source()?;
         let (stored, current) = (Stored::load(source, stored)?, Stored::load(source, current)?);
         self.refuse_other(&stored)?;
@@ -119,7 +126,15 @@ impl Volume {
             None => return Ok(()),
         };
         let place = Place::of(&self.daemon, &found, &self.setting)?;
-        let left = place.restore(call, &stored.root, &current.root)?;
+        held.map_or(Ok(()), Held::begin)?;
+        let done = place.restore(call, &stored.root, &current.root);
+        // After these nothing was touched.
+        let is_whole =
+            done.as_ref().map_or_else(|e| matches!(e.kind(), Kind::Busy | Kind::Changed), |_| true);
+        if is_whole {
+            held.into_iter().for_each(Held::is_whole);
+        }
+        let left = done?;
         if !stored.present && left == 0 {
             return self.remove(call, &found);
         }
@@ -148,13 +163,15 @@ impl Volume {
     /// Makes the volume that is gone.
     fn make(&self, stored: &Stored) -> Result<Found> {
         let name = &stored.name;
-        if let Some(path) = elsewhere(&stored.options) {
+        let is_agreed = |path: &&str| self.agreed.iter().any(|agreed| agreed == Path::new(path));
+        if let Some(path) = elsewhere(&stored.options).filter(|path| !is_agreed(path)) {
             let options: Vec<String> =
                 stored.options.iter().map(|(key, value)| format!("--opt {key}={value}")).collect();
             let why =
                 format!("the volume `{name}` is gone, and it lay elsewhere on the engine's machine ({path})");
             return Err(Error::new(Kind::Denied, why).hint(format!(
-                "make it yourself and try again: docker volume create --driver {} {} {name}",
+                "make it yourself and try again: docker volume create --driver {} {} {name} \
+                 (for snapshots to come, `lies-in = \"{path}\"` in its target agrees to that)",
                 stored.driver,
                 options.join(" ")
             )));

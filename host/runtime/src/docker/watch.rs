@@ -2,12 +2,14 @@
 //! held when the one that held it is gone.
 //!
 //! It waits for one word on its standard input. If that ends without the word, whoever
-//! would have said it was killed.
+//! would have said it was killed; in the middle of putting files back, nothing is let go of:
+//! the next command goes on with that first.
 
 use super::daemon::{Daemon, Lent};
 use super::endpoint::Endpoint;
-use super::hold::{self, Record};
-use super::marker;
+use super::hold::Record;
+use super::let_go;
+use super::marker::{self, State};
 use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,6 +21,9 @@ use std::time::Duration;
 pub const WORD: &str = "--let-go-of-containers";
 /// What a watcher that is not needed any more is told.
 const DISMISSED: &str = "dismissed";
+/// What it is told while files are put back, and when they are.
+const HALF: &str = "half";
+const WHOLE: &str = "whole";
 
 /// Time between two looks at what is let go.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -59,9 +64,30 @@ impl Watcher {
         Some(Self { child, orders: stdin })
     }
 
+    /// Tells it that files are being put back: it lets go of nothing then.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn half(&mut self) -> Result<()> {
+        self.say(HALF)
+    }
+
+    /// Tells it that none is half put back any more.
+    ///
+    /// # Errors
+    /// When it is gone.
+    pub fn whole(&mut self) -> Result<()> {
+        self.say(WHOLE)
+    }
+
+    fn say(&mut self, word: &str) -> Result<()> {
+        let gone = |e| Error::io(e, "could not tell", "the process that watches over containers");
+        writeln!(self.orders, "{word}").map_err(gone)
+    }
+
     /// Tells it that all is done.
     pub fn dismiss(mut self) {
-        let _ = writeln!(self.orders, "{DISMISSED}");
+        let _ = self.say(DISMISSED);
         drop(self.orders);
         let _ = self.child.wait();
     }
@@ -81,15 +107,16 @@ pub fn serve(orders: impl Read) -> Result<()> {
     };
     let first = lines.next().ok_or_else(unclear)?;
     let orders: Orders = serde_json::from_str(&first).map_err(|_| unclear())?;
-    if lines.next().as_deref() == Some(DISMISSED) {
+    if let Some(DISMISSED | HALF) = lines.last().as_deref() {
         return Ok(());
     }
     let endpoint = Endpoint::parse(&orders.endpoint, "the order")?;
     let daemon = Daemon::patiently(endpoint, &Lent::default())?;
+    marker::rename(&daemon, &orders.marker, State::Left)?;
     // What was being done when that one was killed, the engine may still be doing.
     for _ in 0..orders.record.how.lags() {
-        hold::let_go(&daemon, &orders.record)?;
+        let_go::free_of(&daemon, &orders.record)?;
         std::thread::sleep(AGAIN);
     }
-    marker::remove(&daemon, &orders.marker)
+    let_go::sweep(&daemon).map(drop)
 }

@@ -5,21 +5,25 @@ use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::docker as driver;
 use crate::manifest::{Access, Kind};
+use crate::reach::Found;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind as ErrorKind, Result};
 use snapback_core::object::ObjectKind;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 use wasmtime::component::Resource;
 
 /// A volume that was granted.
 pub struct Volume {
     inner: Arc<driver::Volume>,
     access: Access,
+    /// Those who are held because of it.
+    held: Weak<driver::Held>,
 }
 
 /// Containers that stand still.
 pub struct Quiesced {
-    held: Option<driver::Held>,
+    held: Option<Arc<driver::Held>>,
 }
 
 impl docker::Host for State {}
@@ -28,21 +32,24 @@ impl docker::HostVolume for State {
     async fn open(&mut self, _: Resource<Target>, key: String) -> Result<Resource<Volume>> {
         let (value, access) = self.grants.open(&key, Kind::Volume)?;
         let (value, lent) = (value.to_owned(), self.reach.lent());
-        let report = self.call()?.report.clone();
-        let target = self.call()?.target.name.clone();
+        let agreed = self.directories();
+        let call = self.call()?.clone();
+        // No step is unfinished where a snapshot is taken for its own sake.
+        let plain = !self.restores() && call.hold.is_none() && !is_scratch(&call);
         let inner = self.bulk(move || {
             let daemon = driver::Daemon::connect(&lent)?;
-            let freed = driver::sweep(&daemon)?;
-            if freed > 0 {
-                report.log(
-                    &target,
-                    "warn",
-                    &format!("let go of {freed} containers that a killed snapback had held"),
-                );
+            if plain {
+                driver::give_up(&daemon, &call.root.to_string_lossy())?;
             }
-            driver::Volume::open(daemon, &key, &value)
+            let swept = driver::sweep(&daemon)?;
+            let warn = |text: String| call.report.log(&call.target.name, "warn", &text);
+            if swept.freed > 0 {
+                warn(format!("let go of {} containers that a killed snapback had held", swept.freed));
+            }
+            swept.failed.iter().for_each(|error| warn(error.to_string()));
+            driver::Volume::open(daemon, &key, &value, agreed)
         });
-        let volume = Volume { inner: Arc::new(inner.await?), access };
+        let volume = Volume { inner: Arc::new(inner.await?), access, held: Weak::new() };
         self.table.push(volume).map_err(stale)
     }
 
@@ -58,9 +65,11 @@ impl docker::HostVolume for State {
         snapshot: String,
         restore: String,
     ) -> Result<Resource<Quiesced>> {
-        let (volume, _, call) = self.volume(&volume)?;
+        let (inner, _, call) = self.volume(&volume)?;
         let restores = self.restores();
-        let held = self.bulk(move || quiesce(&volume, &call, restores, &snapshot, &restore)).await?;
+        let held = self.bulk(move || quiesce(&inner, &call, restores, &snapshot, &restore)).await?;
+        self.table.get_mut(&volume).map_err(stale)?.held =
+            held.as_ref().map_or_else(Weak::new, Arc::downgrade);
         self.table.push(Quiesced { held }).map_err(stale)
     }
 
@@ -82,13 +91,14 @@ impl docker::HostVolume for State {
         stored: Resource<Object>,
         current: Resource<Object>,
     ) -> Result<()> {
+        let held = self.table.get(&volume).map_err(stale)?.held.upgrade();
         let (volume, access, call) = self.volume(&volume)?;
         to_write(access, volume.setting())?;
         let (stored, current) = (
             self.captured(&stored, ObjectKind::Volume, "volume")?,
             self.captured(&current, ObjectKind::Volume, "volume")?,
         );
-        self.bulk(move || volume.restore(&call, &stored, &current)).await
+        self.bulk(move || volume.restore(&call, &stored, &current, held.as_deref())).await
     }
 
     fn drop(&mut self, volume: Resource<Volume>) -> wasmtime::Result<()> {
@@ -116,42 +126,61 @@ fn quiesce(
     restores: bool,
     snapshot: &str,
     restore: &str,
-) -> Result<Option<driver::Held>> {
+) -> Result<Option<Arc<driver::Held>>> {
     let (calm, firm) = (driver::How::parse(snapshot)?, driver::How::parse(restore)?);
-    if let Some(held) = call.hold.as_ref().and_then(|hold| hold.take::<driver::Held>()) {
+    if let Some(held) = call.hold.as_ref().and_then(|hold| hold.take::<Arc<driver::Held>>()) {
         return Ok(Some(held));
     }
     let for_restore = restores || call.hold.is_some();
     let Some(how) = (if for_restore { firm } else { calm }) else { return Ok(None) };
     // What is only looked at, and not kept, is no reason to stand still.
-    if call.writer.as_ref().is_some_and(|writer| writer.is_scratch()) && !for_restore {
+    if is_scratch(call) && !for_restore {
         return Ok(None);
     }
     let users = volume.users()?;
-    if users.is_empty() {
-        return Ok(None);
-    }
-    let names = driver::names(&users);
-    if restores && call.hold.is_none() {
+    let names = driver::names(users.iter());
+    if restores && call.hold.is_none() && !users.is_empty() {
         // They may have written since: it is captured again first, with them held.
         let why = format!("containers run with the volume: {names}");
         return Err(Error::new(ErrorKind::Changed, why));
     }
     let say = |text: String| call.report.log(&call.target.name, "warn", &text);
-    if !for_restore && let (Some(firm), false) = (firm, call.cover.is_empty()) {
-        say(format!("{names} will be {} while the volume is put back", firm.done()));
+    if !for_restore && !users.is_empty() && !call.cover.is_empty() {
+        firm.iter()
+            .for_each(|firm| say(format!("{names} will be {} while the volume is put back", firm.done())));
     }
-    let held = driver::Held::take(volume.daemon(), how, volume.name().unwrap_or_default(), &users)?;
+    let project = call.root.to_string_lossy();
+    let Some(name) = volume.name() else { return Ok(None) };
+    let wanted = driver::Wanted { how, volume: name, project: &project, restores: for_restore };
+    let held = driver::Held::take(volume.daemon(), &wanted)?;
     if let Some(held) = &held {
-        let why = if for_restore { "put back" } else { "captured" };
-        say(format!("{} {} while the volume is {why}", held.names, how.done()));
+        say(match (held.taken_over, for_restore) {
+            (true, _) => format!("{} stayed {} while the volume was half put back", held.names, how.done()),
+            (false, true) => format!("{} {} while the volume is put back", held.names, how.done()),
+            (false, false) => format!("{} {} while the volume is captured", held.names, how.done()),
+        });
     }
-    Ok(held)
+    Ok(held.map(Arc::new))
+}
+
+/// Whether what is captured is only looked at.
+fn is_scratch(call: &Call) -> bool {
+    call.writer.as_ref().is_some_and(|writer| writer.is_scratch())
 }
 
 impl State {
     fn volume(&self, volume: &Resource<Volume>) -> Result<(Arc<driver::Volume>, Access, Call)> {
         let volume = self.table.get(volume).map_err(stale)?;
         Ok((volume.inner.clone(), volume.access, self.call()?.clone()))
+    }
+
+    /// The directories that the target was granted to write in.
+    fn directories(&self) -> Vec<PathBuf> {
+        let items = self.reach.items().iter().filter(|i| i.kind == Kind::Dir && i.access == Access::Write);
+        let places = items.filter_map(|item| match &item.found {
+            Found::Place(place) => Some(place.path.clone()),
+            _ => None,
+        });
+        places.collect()
     }
 }
