@@ -149,7 +149,7 @@ fn targets_are_proposed_for_files_that_a_backend_knows_and_nothing_is_switched_o
 fn what_a_backend_does_not_carry_is_shown() {
     let s = sandbox();
     let shown = s.ok(["backends", "show", "docker-volume"]);
-    shown.prints("does not carry").prints("inode flags").prints("`trusted.*`").prints("(a bind, a device)");
+    shown.prints("does not carry").prints("inode flags").prints("`trusted.*`").prints("`lies-in`");
     let json = s.ok(["backends", "show", "docker-volume", "--json"]).json();
     assert!(json["limits"].as_array().unwrap().len() >= 4, "{json}");
 }

@@ -311,3 +311,20 @@ fn a_second_call_finds_it_done() {
     world.restore(Some(current), None).unwrap();
     assert_eq!(world.count(), "[(0,)]");
 }
+
+#[test]
+fn what_may_be_held_does_not_wait_for_itself() {
+    for mode in ["DELETE", "WAL"] {
+        let world = Arc::new(World::new());
+        world.make(&format!("PRAGMA journal_mode = {mode}"), 20);
+        let (current, (restored, ends)) = (world.capture(), std::sync::mpsc::channel());
+        let theirs = world.clone();
+        std::thread::spawn(move || {
+            let call = theirs.call(Some(Arc::default()));
+            restored.send(theirs.database().restore(&call, None, Some(&current)))
+        });
+        let done = ends.recv_timeout(std::time::Duration::from_secs(60)).expect("it ends");
+        done.unwrap();
+        assert!(world.names().is_empty(), "{mode}");
+    }
+}
