@@ -1,6 +1,7 @@
 //! A Docker engine of the tests' own: its data, its socket, nothing of the network.
 //!
-//! One for the whole test process, and one alone for a test that ends it. A shell waits for the
+//! One for the whole test process, and one alone for a test that ends it, or gives it drivers:
+//! an engine asks each that it ever knew, and waits for those that are gone. A shell waits for the
 //! test process to end, however it ends, and then ends the engine and removes its data.
 
 pub use snapback_tests::until;
@@ -31,6 +32,8 @@ kill -TERM $!; wait $!
 umount "$1/data" 2>/dev/null
 rm -rf "$1"
 "#;
+/// Where an engine looks for drivers, whatever its own directories are.
+const DRIVERS: &str = "/run/docker/plugins";
 
 /// An engine that answers.
 pub struct Engine {
@@ -42,16 +45,20 @@ impl Engine {
     /// The one that tests share; none, and that is said, where there can be none.
     pub fn shared() -> Option<&'static Self> {
         static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-        ENGINE.get_or_init(|| Self::start("shared")).as_ref()
+        ENGINE.get_or_init(|| Self::start("shared", &["sh"])).as_ref()
     }
 
-    /// One for a test that ends it.
+    /// One for a test that ends it, with drivers of its own.
     pub fn alone() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+        let own =
+            format!(r#"mkdir -p {DRIVERS} "$4/drivers"; mount --bind "$4/drivers" {DRIVERS}; exec sh "$@""#);
+        let within = ["unshare", "--mount", "sh", "-c", &own, "drivers"];
+        Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)), &within)
     }
 
-    fn start(name: &str) -> Option<Self> {
+    /// Starts one by the shell that the first words are.
+    fn start(name: &str, shell: &[&str]) -> Option<Self> {
         if !is_root() {
             skip("only root can start a Docker engine");
             return None;
@@ -63,7 +70,8 @@ impl Engine {
         let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
         let dir = PathBuf::from(format!("{base}/snapback-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory for the engine");
-        let mut keeper = Command::new("sh")
+        let mut keeper = Command::new(shell[0])
+            .args(&shell[1..])
             .args(["-c", KEEPER, "keeper"])
             .arg(&dir)
             .stdin(Stdio::piped())
@@ -91,6 +99,11 @@ impl Engine {
     /// Where it listens.
     pub fn socket(&self) -> PathBuf {
         self.dir.join("sock")
+    }
+
+    /// Where the sockets of its drivers are looked for, when it is alone.
+    pub fn drivers(&self) -> PathBuf {
+        self.dir.join("drivers")
     }
 
     /// Where the files of a volume lie.

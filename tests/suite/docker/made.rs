@@ -157,39 +157,31 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer): daemon
 Server(path, Handler).serve_forever()
 "#;
 
-/// A driver that is there while this lives.
+/// A driver that is there while this lives, for an engine that is alone.
 struct Driver {
     name: String,
-    socket: std::path::PathBuf,
     _server: snapback_tests::Running,
 }
 
 impl Driver {
-    fn start(s: &snapback_tests::Sandbox, volume: &str) -> Self {
-        let name = format!("snapback-{}-{volume}", std::process::id());
-        // Where an engine looks for them, whatever its own directories are.
-        let folder = std::path::Path::new("/run/docker/plugins");
-        std::fs::create_dir_all(folder).unwrap();
-        let socket = folder.join(format!("{name}.sock"));
+    fn start(s: &snapback_tests::Sandbox, engine: &super::Engine, volume: &str) -> Self {
+        let name = format!("driver-{volume}");
+        let socket = engine.drivers().join(format!("{name}.sock"));
         let (told, place) = (s.dir().join("told"), s.dir().join("driver"));
         let server = snapback_tests::Running::of(
             std::process::Command::new("python3").args(["-c", DRIVER]).arg(&socket).arg(told).arg(place),
         );
         super::engine::until("the driver", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
-        Self { name, socket, _server: server }
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.socket);
+        Self { name, _server: server }
     }
 }
 
 #[test]
 fn what_a_driver_says_is_said_and_nothing_is_begun() {
-    each_user(|s, engine, volume| {
-        let driver = Driver::start(s, volume);
+    for user in super::USERS {
+        let Some(engine) = super::Engine::alone() else { return };
+        let (s, volume) = (&super::sandbox(&engine, *user), &super::fresh());
+        let driver = Driver::start(s, &engine, volume);
         engine.docker(&["volume", "create", "--driver", &driver.name, volume]);
         cover(s, volume, "");
         let place = s.dir().join("driver").join(volume);
@@ -212,5 +204,5 @@ fn what_a_driver_says_is_said_and_nothing_is_begun() {
         assert_eq!(std::fs::read_to_string(place.join("f")).unwrap(), "kept");
         assert_eq!(engine.leftovers(volume), "");
         engine.docker(&["volume", "rm", volume]);
-    });
+    }
 }
