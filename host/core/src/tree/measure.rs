@@ -112,7 +112,7 @@ fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch, known: Option<&St
     let (mut files, mut bytes) = (0, 0);
     let record = known.and_then(|known| Stat::of_open(handle).ok().and_then(|s| known.dir(s.dev, s.ino)));
     for selected in scratch.selected.iter().filter(|selected| selected.kind != FileType::Directory) {
-        let name = scratch.listing.get(selected.at as usize).0;
+        let name = scratch.listing.name(selected.at as usize);
         let cached = record.as_ref().and_then(|record| record.entry(name.to_bytes()));
         match Stat::of(handle, name) {
             Ok(stat) if stat.is_dir() || walk.is_other_mount(&stat) => {}

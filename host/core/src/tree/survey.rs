@@ -124,7 +124,7 @@ impl Survey {
         let selected = scratch.selected.iter().map(|selected| (selected.at, selected.kind, false));
         let databases = scratch.databases().map(|at| (at, FileType::RegularFile, true));
         for (at, kind, is_database) in selected.chain(databases) {
-            let name = scratch.listing.get(at as usize).0;
+            let name = scratch.listing.name(at as usize);
             let directory = kind == FileType::Directory;
             let (mut files, mut bytes) = (0, 0);
             if !directory {

@@ -130,7 +130,7 @@ impl<'a> Capture<'a> {
         let (mut files, mut bytes, mut seen) = (0, 0, false);
         for selected in &scratch.selected {
             let slot = found.slots.len() as u32;
-            let name = scratch.listing.get(selected.at as usize).0;
+            let name = scratch.listing.name(selected.at as usize);
             found.slots.push(Slot::Absent);
             if selected.kind == FileType::Directory {
                 found.below.push(Below { slot, name: name.to_owned(), taken: selected.taken.clone() });

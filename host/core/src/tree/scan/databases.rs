@@ -26,7 +26,7 @@ impl Walk<'_> {
             return found;
         }
         for at in 0..listing.len() {
-            let name = listing.get(at).0.to_bytes();
+            let name = listing.get(at).0;
             for base in SIDES.iter().filter_map(|suffix| name.strip_suffix(*suffix)) {
                 if listing.has(base)
                     && !found.iter().any(|known| known == base)

@@ -57,7 +57,7 @@ impl Walk<'_> {
                 let before = below.len();
                 below.extend(inside.rev().map(|selected| Below {
                     above: place.clone(),
-                    name: scratch.listing.get(selected.at as usize).0.to_owned(),
+                    name: scratch.listing.name(selected.at as usize).to_owned(),
                     taken: selected.taken.clone(),
                 }));
                 if below.len() > before {

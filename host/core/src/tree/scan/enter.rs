@@ -302,13 +302,12 @@ impl Walk<'_> {
             let (name, mut kind) = listing.get(at);
             if kind == FileType::Unknown {
                 let handle = self.kept.open(&place.dir);
-                match handle.and_then(|handle| Stat::of(handle, name)) {
+                match handle.and_then(|handle| Stat::of(handle, listing.name(at))) {
                     Ok(stat) => kind = stat.kind(),
                     // Whoever captures it meets the same and says so.
                     Err(_) => kind = FileType::RegularFile,
                 }
             }
-            let name = name.to_bytes();
             if takes_files && kind != FileType::Directory && name != GIT {
                 files += u64::from(kind == FileType::RegularFile);
                 selected.push(Selected { at: at as u32, kind, taken: PLAIN });
@@ -349,11 +348,11 @@ impl Walk<'_> {
     fn commit(&self, place: &Place, handle: &OwnedFd, scratch: &Scratch) {
         let ignored = scratch.ignored.iter().filter_map(|(at, pattern)| {
             self.ignored[*pattern].fetch_add(1, Ordering::Relaxed);
-            Stat::of(handle, scratch.listing.get(*at as usize).0).ok()
+            Stat::of(handle, scratch.listing.name(*at as usize)).ok()
         });
         self.stamp_ignored(ignored);
         for (at, why, detail) in &scratch.left {
-            let name = scratch.listing.get(*at as usize).0;
+            let name = scratch.listing.name(*at as usize);
             let seen = Stat::of(handle, name).ok();
             self.leave_out(place.dir.path_of(name.to_bytes()), *why, &**detail, None, seen.as_ref());
         }
@@ -365,7 +364,7 @@ impl Scratch {
     pub fn databases(&self) -> impl Iterator<Item = u32> {
         let found = self.left.iter().filter(|(_, why, target)| *why == Why::Elsewhere && target.is_empty());
         let is_beside = |at: u32| {
-            let name = self.listing.get(at as usize).0.to_bytes();
+            let name = self.listing.get(at as usize).0;
             SIDES.iter().find_map(|suffix| name.strip_suffix(*suffix)).is_some_and(|of| self.listing.has(of))
         };
         found.map(|(at, ..)| *at).filter(move |at| !is_beside(*at))

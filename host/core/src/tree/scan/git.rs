@@ -260,7 +260,7 @@ mod tests {
             let mut ours = BTreeSet::new();
             let whole = walk.each_directory(&Cancel::default(), &mut |place, _, scratch| {
                 for selected in scratch.selected.iter().filter(|s| s.kind == FileType::Directory) {
-                    let name = scratch.listing.get(selected.at as usize).0.to_bytes();
+                    let name = scratch.listing.get(selected.at as usize).0;
                     let path = String::from_utf8(place.dir.path_of(name)).unwrap();
                     if walk.git(place, name)? == Git::Ignored {
                         ours.insert(path);

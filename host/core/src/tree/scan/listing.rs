@@ -21,6 +21,8 @@ pub struct Listing {
 /// One name.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed {
+    /// The first bytes of the name, as a number: most names are told apart by them alone.
+    begin: u64,
     start: u32,
     len: u32,
     /// What it is, as far as the directory itself says.
@@ -42,11 +44,13 @@ impl Listing {
             }
             let start = u32::try_from(self.bytes.len()).map_err(|_| rustix::io::Errno::NOMEM)?;
             let len = (name.len() - 1) as u32;
-            self.names.push(Listed { start, len, kind: entry.file_type() });
+            let begin = begin(&name[..len as usize]);
+            self.names.push(Listed { begin, start, len, kind: entry.file_type() });
             self.bytes.extend_from_slice(name);
         }
         let bytes = &self.bytes;
-        self.names.sort_unstable_by(|a, b| a.of(bytes).cmp(b.of(bytes)));
+        let order = |a: &Listed, b: &Listed| a.begin.cmp(&b.begin).then_with(|| a.of(bytes).cmp(b.of(bytes)));
+        self.names.sort_unstable_by(order);
         // A directory that changes while it is read may show a name twice.
         self.names.dedup_by(|a, b| a.of(bytes) == b.of(bytes));
         Ok(())
@@ -63,11 +67,16 @@ impl Listing {
     }
 
     /// The name at `at`, and what it is.
-    pub fn get(&self, at: usize) -> (&CStr, FileType) {
+    pub fn get(&self, at: usize) -> (&[u8], FileType) {
         let listed = self.names[at];
-        let end = (listed.start + listed.len) as usize;
-        let name = &self.bytes[listed.start as usize..=end];
-        (CStr::from_bytes_with_nul(name).unwrap_or_default(), listed.kind)
+        (listed.of(&self.bytes), listed.kind)
+    }
+
+    /// The name at `at`, as the kernel takes it.
+    pub fn name(&self, at: usize) -> &CStr {
+        let Listed { start, len, .. } = self.names[at];
+        let name = &self.bytes[start as usize..=(start + len) as usize];
+        CStr::from_bytes_with_nul(name).unwrap_or_default()
     }
 
     /// All names.
@@ -85,8 +94,19 @@ impl Listing {
 
     /// Whether `name` is there.
     pub fn has(&self, name: &[u8]) -> bool {
-        self.names.binary_search_by(|listed| listed.of(&self.bytes).cmp(name)).is_ok()
+        let first = begin(name);
+        let order = |listed: &Listed| listed.begin.cmp(&first).then_with(|| listed.of(&self.bytes).cmp(name));
+        self.names.binary_search_by(order).is_ok()
     }
+}
+
+/// The first bytes of `name`, in an order that is that of names as far as it tells them apart:
+/// no name has a NUL, which stands for what a short one lacks.
+fn begin(name: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let len = name.len().min(8);
+    bytes[..len].copy_from_slice(&name[..len]);
+    u64::from_be_bytes(bytes)
 }
 
 impl Listed {
