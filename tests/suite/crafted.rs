@@ -181,7 +181,7 @@ fn what_a_record_says_does_nothing_to_the_terminal() {
         &["restore", "@0"],
         &["verify"],
         &["gc", "--keep", "1", "-n"],
-        &["forget", "@0"],
+        &["forget", "--yes", "@0"],
     ] {
         let output = s.snapback(words);
         ended(&output);

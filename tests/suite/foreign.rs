@@ -335,7 +335,7 @@ fn forget_reaches_the_history_of_a_removed_project() {
     let home =
         |words: &[&str]| s.finish(s.program().current_dir(s.home()).arg("--root").arg(&root).args(words));
     home(&["cat", &id, "secret"]).exits(0);
-    home(&["forget", &id]).exits(0);
+    home(&["forget", "--yes", &id]).exits(0);
     home(&["gc"]).exits(0);
     home(&["cat", &id, "secret"]).fails(1, &[]);
     assert!(!root.exists(), "nothing is made where the project was");

@@ -109,7 +109,7 @@ fn a_forgotten_snapshot_gives_its_space_back_without_any() {
     d.random("big", 3000);
     d.s.ok(["snap"]);
     d.fill(0);
-    d.s.ok(["forget", id.trim_end()]);
+    d.s.ok(["forget", "--yes", id.trim_end()]);
     assert!(d.free() > 2_000_000, "{} are free", d.free());
     d.s.ok(["verify"]);
 }

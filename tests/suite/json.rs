@@ -129,7 +129,7 @@ fn every_reporting_command_prints_one_document() {
         &["redo", "-n", "--json"],
         &["redo", "--json"],
         &["restore", &id, "-n", "--json"],
-        &["forget", &id, "--json"],
+        &["forget", "--yes", &id, "--json"],
     ] {
         let output = s.ok(words);
         let document = output.json();

@@ -74,7 +74,7 @@ fn what_needs_no_backend_starts_no_engine() {
         &["cat", &id, "f"],
         &["gc", "--keep", "1"],
         &["verify"],
-        &["forget", &id],
+        &["forget", "--yes", &id],
         &["--help"],
     ] {
         s.ok(words);

@@ -160,7 +160,7 @@ fn two_copies_do_not_harm_each_other() {
         let before = counts();
         at("copy", &["run", "--", "sh", "-c", "head -c 100000 /dev/urandom > big"]).exits(0);
         let newest = at("copy", &["list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
-        at("copy", &["forget", &newest]).exits(0);
+        at("copy", &["forget", "--yes", &newest]).exits(0);
         at("copy", &["gc", "--keep", "1"]).exits(0);
         assert_eq!((counts()[0], counts()[2]), (before[0], before[2]));
         for dir in dirs {
@@ -359,7 +359,7 @@ fn what_another_home_has_forgotten_does_not_come_back() {
         let secret = crate::newest(s);
         s.run("echo B > f");
         elsewhere(&["snap", "-m", "mine"]);
-        elsewhere(&["forget", &secret]);
+        elsewhere(&["forget", "--yes", &secret]);
         let ids = |list: Output| {
             let ids = list.json().as_array().unwrap().clone();
             ids.iter().map(|snap| snap["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()

@@ -47,6 +47,20 @@ fn globs_put_back_what_they_mean_in_one_step_that_undo_takes_back() {
 }
 
 #[test]
+fn a_second_review_is_of_what_is_left_of_the_same_step() {
+    let s = sandbox();
+    let [before, _] = changed(&s);
+    s.ok(["review", "--reject", "top"]);
+    s.ok(["review", "--reject", "a.rs"]);
+    assert_eq!(state(&s), ["0", "1", "-", "0", "1"]);
+    s.ok(["review", "--reject", "*"]);
+    assert!(before.is_like(&Record::take(&s.project())));
+    // Each was a step.
+    s.ok(["undo"]);
+    assert_eq!(state(&s), ["0", "1", "-", "0", "1"]);
+}
+
+#[test]
 fn what_is_named_by_neither_stays_and_nothing_is_no_step() {
     let s = sandbox();
     let [_, after] = changed(&s);

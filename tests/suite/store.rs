@@ -98,6 +98,26 @@ fn forget_removes_a_secret() {
 }
 
 #[test]
+fn forget_without_a_terminal_leaves_what_the_next_step_needs_unless_told() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo A > f");
+    let first = newest(&s);
+    s.run("echo B > f");
+    let second = newest(&s);
+    s.snapback(["forget", &second]).fails(1, &["the next undo or redo needs"]).says("--yes");
+    s.ok(["forget", &first]);
+    s.ok(["undo"]);
+    assert_eq!(s.read("f"), "A\n");
+    for needed in [&second, &newest(&s)] {
+        s.snapback(["forget", needed]).fails(1, &["the next undo or redo needs"]);
+    }
+    s.ok(["redo"]);
+    s.ok(["forget", "--yes", &second]);
+    s.snapback(["undo"]).fails(1, &["nothing to undo"]);
+}
+
+#[test]
 fn verify_reads_all_and_names_what_is_damaged() {
     each_user(|s| {
         s.sh("head -c 300000 /dev/urandom > f");

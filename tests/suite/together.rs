@@ -168,6 +168,41 @@ fn a_run_that_goes_on_keeps_what_it_needs() {
 }
 
 #[test]
+fn an_undo_while_a_run_goes_on_is_asked_for_and_the_run_then_names_another_way_back() {
+    let s = sandbox();
+    s.write("f", "v1");
+    s.run("echo v2 > f");
+    let script = "touch ../begun; while [ ! -e ../end ]; do sleep 0.01; done; echo agent > f";
+    let begin = || {
+        s.sh("rm -f ../begun ../end");
+        let run = s.program().args(["run", "--", "sh", "-c", script]).stderr(Stdio::piped()).spawn().unwrap();
+        snapback_tests::until("its command", || s.home().join("begun").exists());
+        run
+    };
+    let end = |run: std::process::Child| {
+        fs::write(s.home().join("end"), "").unwrap();
+        let output = run.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // It has changed nothing so far, and will.
+    let run = begin();
+    s.snapback(["undo"]).fails(1, &["a run is going on"]).says("hint: ");
+    let said = end(run);
+    assert!(said.contains("`snapback undo` takes it back"), "{said}");
+    s.ok(["undo"]);
+    assert_eq!(s.read("f"), "v2\n");
+    // Its step is taken back before it ends: the next undo would be of the one before.
+    let run = begin();
+    let id = crate::newest(&s);
+    s.ok(["undo", "--yes"]);
+    let said = end(run);
+    assert!(said.contains(&format!("`snapback restore {id}` takes it back")), "{said}");
+    s.ok(["restore", &id]);
+    assert_eq!(s.read("f"), "v2\n");
+}
+
+#[test]
 fn snapshots_that_a_run_takes_at_once_all_belong_to_it() {
     let s = sandbox();
     s.write("f", "0");

@@ -46,7 +46,7 @@ fn a_frozen_component_tells_puts_back_and_lets_go() {
     s.ok(["undo"]);
     assert_eq!(s.read("../room/state"), "one\n");
     for id in s.ok(["list", "--json"]).json().as_array().unwrap() {
-        s.ok(["forget", id["id"].as_str().unwrap()]);
+        s.ok(["forget", "--yes", id["id"].as_str().unwrap()]);
     }
     assert_eq!(s.sh("ls ../room"), "state\n");
 }

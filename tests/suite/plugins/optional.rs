@@ -136,14 +136,14 @@ fn what_no_snapshot_has_is_let_go_of() {
         // Unchanged, it is the same copy, which stays while one of its snapshots does.
         let again = s.ok(["snap", "-m", "the same"]).out();
         assert_eq!(copies(s), "copy-1 copy-2 copy-3 ");
-        s.ok(["forget", again.trim()]);
+        s.ok(["forget", "--yes", again.trim()]);
         assert_eq!(copies(s), "copy-1 copy-2 copy-3 ");
-        s.ok(["forget", id.trim()]);
+        s.ok(["forget", "--yes", id.trim()]);
         assert_eq!(copies(s), "copy-1 copy-2 ");
         s.ok(["redo"]);
         assert_eq!(s.read("../room/state"), "two\n");
         for id in s.ok(["list", "--json"]).json().as_array().unwrap() {
-            s.ok(["forget", id["id"].as_str().unwrap()]);
+            s.ok(["forget", "--yes", id["id"].as_str().unwrap()]);
         }
         assert_eq!(copies(s), "");
         assert_eq!(s.ok(["status", "--json"]).json()["releases"].as_array().unwrap().len(), 0);
@@ -172,7 +172,7 @@ fn what_cannot_go_yet_is_pending_and_keeps_nobody_from_anything() {
     s.run("echo two > ../room/state");
     let id = s.ok(["list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
     s.sh("touch ../room/stuck");
-    s.ok(["forget", &id]).says("is not gone yet").says("the room is stuck");
+    s.ok(["forget", "--yes", &id]).says("is not gone yet").says("the room is stuck");
     assert_eq!(copies(&s).split(' ').next(), Some("copy-1"));
     let pending = s.ok(["status", "--json"]).json();
     assert_eq!(
@@ -202,7 +202,7 @@ fn without_consent_nothing_is_let_go_of() {
     s.run("echo two > ../room/state");
     let id = s.ok(["list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
     s.ok(["trust", "--revoke"]);
-    s.ok(["forget", &id]).says("you have not agreed");
+    s.ok(["forget", "--yes", &id]).says("you have not agreed");
     assert_eq!(copies(&s), "copy-1 ");
 }
 

@@ -7,7 +7,8 @@ use crate::exit::Code;
 use crate::render::words;
 use snapback_core::error::{Error, Kind, Result};
 
-/// Does it. On a terminal it is asked for first: there is no way back.
+/// Does it. On a terminal it is asked for first: there is no way back. Without one, what the
+/// next undo or redo needs stays, unless a yes was given.
 ///
 /// # Errors
 /// Inside a run; when there is no such snapshot, or it is needed.
@@ -32,9 +33,21 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
         Ok(snapshot) => words::about(&snapshot),
         Err(error) => error.message().to_owned(),
     };
-    let question = format!("snapback: forget {id} ({about})? It cannot be brought back");
-    if context.confirm(&question) == Some(false) {
-        return Err(Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question"));
+    // What an undo or a redo needs is not dropped by itself, and not unasked.
+    let needed = project.timeline().is_ok_and(|timeline| timeline.needed().contains(&&id));
+    let but = if needed { "The next undo or redo needs it, and it" } else { "It" };
+    match context.confirm(&format!("snapback: forget {id} ({about})? {but} cannot be brought back")) {
+        Some(true) => {}
+        None if !needed => {}
+        Some(false) => {
+            return Err(
+                Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question")
+            );
+        }
+        None => {
+            let why = format!("the next undo or redo needs snapshot {id} ({about})");
+            return Err(Error::new(Kind::Denied, why).hint("`--yes` forgets it all the same"));
+        }
     }
     let freed = project.lock_unrecovered()?.forget(&id)?;
     let code = gc::report(context, &freed)?;

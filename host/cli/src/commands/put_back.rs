@@ -13,13 +13,14 @@ use crate::json::{self, Restored};
 use crate::render::beyond;
 use crate::render::plan as text;
 use crate::render::words::{self, Counts, count};
-use snapback_core::error::{Error, Kind, Result};
+use snapback_core::error::{Error, Kind, Result, shell_word};
 use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
 use snapback_core::history::{Id, Snapshot};
 use snapback_core::session::{
     Action, Ask, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
 };
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// What is wished for.
@@ -56,6 +57,17 @@ pub fn before_last_step(project: &Project) -> Result<Snapshot> {
         Some(step) => project.load(&step.before),
         None => Err(Error::new(Kind::NotFound, "there is nothing to undo, so nothing to compare with")
             .hint("name a snapshot: `snapback diff @0` compares the newest with the present")),
+    }
+}
+
+/// Where what the newest step changed began, whatever was put back of it since.
+///
+/// # Errors
+/// `NotFound` when there is nothing to undo.
+pub fn before_last_change(project: &Project) -> Result<Snapshot> {
+    match project.timeline()?.last_change()? {
+        Some(step) => project.load(&step.before),
+        None => before_last_step(project),
     }
 }
 
@@ -178,7 +190,8 @@ fn announce(context: &Context, plan: &Plan, project: &Project) {
 
 /// A yes, where one is needed.
 fn agree(context: &Context, plan: &Plan) -> Result<()> {
-    if plan.is_empty() || context.global.yes {
+    let is_no_step = plan.is_empty() && plan.action == Action::Restore;
+    if is_no_step || context.global.yes {
         return Ok(());
     }
     let no = || {
@@ -225,6 +238,11 @@ pub fn carry_out(context: &Context, session: &Session, plan: Plan, partial: bool
         _ => context.talk.say(nothing),
     }
     text::refusals(&outcome.not_restored, "not restored").iter().for_each(|line| context.talk.detail(line));
+    if partial && !outcome.not_restored.is_empty() {
+        let names: BTreeSet<&str> = outcome.not_restored.iter().map(|item| &*item.target).collect();
+        let names: String = names.iter().map(|name| format!(" --target {}", shell_word(name))).collect();
+        context.talk.detail(format_args!("`snapback restore {}{names}` tries the rest again", to.id));
+    }
     Ok(outcome)
 }
 

@@ -16,7 +16,7 @@ pub fn run(context: &mut Context, args: &RestoreArgs) -> Result<Code> {
     let project = context.open()?;
     let to = project.find(&args.id)?;
     if args.interactive {
-        return review::choose(context, project, Some(to), None, args.dry);
+        return review::choose(context, project, to, None, args.dry);
     }
     let ask = Ask::Restore(to.id);
     put_back(

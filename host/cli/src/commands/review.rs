@@ -1,7 +1,7 @@
 //! `snapback review`: decide for each change whether it stays or goes back; what goes back
 //! is one step, which undo takes back.
 
-use super::put_back::{Part, Wish, before_last_step, put_back};
+use super::put_back::{Part, Wish, before_last_change, put_back};
 use crate::args::ReviewArgs;
 use crate::consent;
 use crate::context::Context;
@@ -34,23 +34,22 @@ const ROWS: usize = 20;
 pub fn run(context: &mut Context, args: &ReviewArgs) -> Result<Code> {
     let project = context.open()?;
     let from = match &args.id {
-        Some(id) => Some(project.find(id)?),
-        None => None,
+        Some(id) => project.find(id)?,
+        None => before_last_change(&project)?,
     };
     let globs =
         (!args.accept.is_empty() || !args.reject.is_empty()).then_some((&args.accept[..], &args.reject[..]));
     choose(context, project, from, globs, args.dry)
 }
 
-/// Lets the user choose what goes back to `from` (none: to where undo would go): by globs,
-/// or on the terminal.
+/// Lets the user choose what goes back to `from`: by globs, or on the terminal.
 ///
 /// # Errors
 /// As [`run`] has them.
 pub fn choose(
     context: &mut Context,
     project: Project,
-    from: Option<Snapshot>,
+    from: Snapshot,
     globs: Option<(&[String], &[String])>,
     dry: bool,
 ) -> Result<Code> {
@@ -59,10 +58,6 @@ pub fn choose(
             .hint("`snapback review --reject GLOB` and `--accept GLOB` do without one"));
     }
     let store = project.need_store()?.clone();
-    let from = match from {
-        Some(from) => from,
-        None => before_last_step(&project)?,
-    };
     let present = consent::with(context, &project, || project.present(&from, globs.is_none()))?;
     let (mut choice, changes) = changes(&project, &from, &present)?;
     let decided = match globs {

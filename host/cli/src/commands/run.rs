@@ -202,7 +202,12 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     drop(mark);
     match &ended {
         Ok(ended) => {
-            context.talk.say(changed(ended, &snapshot, undoes, &told));
+            // Its step may have been taken back meanwhile, or another one stand on it.
+            let timeline = session.timeline();
+            let last = timeline.as_ref().ok().and_then(|timeline| timeline.done.last());
+            let is_last = last.is_some_and(|step| step.before == *id);
+            let way = if is_last { "undo".to_owned() } else { format!("restore {id}") };
+            context.talk.say(changed(ended, &snapshot, (!undoes).then_some(&*way), &told));
             // An undo says it itself.
             let lines = beyond::after_run(&ended.beyond).filter(|_| !undoes);
             lines.iter().for_each(|line| context.talk.say(line));
@@ -247,9 +252,9 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     }
 }
 
-/// One line about what a run changed, and the way back.
-fn changed(ended: &Ended, snapshot: &Snapshot, undoes: bool, told: &Told) -> String {
-    let mut line = outcome(&ended.changes, snapshot, undoes, !ended.beyond.uncovered.is_empty());
+/// One line about what a run changed, and the `way` back; none where it is undone now.
+fn changed(ended: &Ended, snapshot: &Snapshot, way: Option<&str>, told: &Told) -> String {
+    let mut line = outcome(&ended.changes, snapshot, way, !ended.beyond.uncovered.is_empty());
     if told.taken > 0 {
         let taken = count(told.taken as u64, "snapshot");
         line.push_str(&format!("; {taken} on the way, for `snapback undo --step`"));
@@ -258,21 +263,16 @@ fn changed(ended: &Ended, snapshot: &Snapshot, undoes: bool, told: &Told) -> Str
 }
 
 /// The same without the snapshots on the way; `lost`: something changed that is not covered.
-fn outcome(changes: &[Difference], snapshot: &Snapshot, undoes: bool, lost: bool) -> String {
+fn outcome(changes: &[Difference], snapshot: &Snapshot, way: Option<&str>, lost: bool) -> String {
     let counts = Counts::of(changes.iter().map(|change| change.kind));
-    match (counts.total(), undoes, &snapshot.run) {
+    match (counts.total(), way) {
         _ if snapshot.targets.is_empty() => {
             "what changed is not known, and cannot be undone: nothing is covered".into()
         }
-        (0, ..) if lost => "nothing changed in what is covered".into(),
-        (0, ..) => "nothing changed".into(),
-        (_, true, _) => format!("{}; undoing it", counts.as_happened()),
-        (_, false, None) => format!("{}; `snapback undo` takes it back", counts.as_happened()),
-        // A run inside a run is no step of its own.
-        (_, false, Some(run)) if *run != snapshot.id => {
-            format!("{}; `snapback restore {}` takes it back", counts.as_happened(), snapshot.id)
-        }
-        (_, false, Some(_)) => format!("{}; `snapback undo` takes it back", counts.as_happened()),
+        (0, _) if lost => "nothing changed in what is covered".into(),
+        (0, _) => "nothing changed".into(),
+        (_, None) => format!("{}; undoing it", counts.as_happened()),
+        (_, Some(way)) => format!("{}; `snapback {way}` takes it back", counts.as_happened()),
     }
 }
 

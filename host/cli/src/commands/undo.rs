@@ -1,6 +1,6 @@
 //! `snapback undo`: take the last step back, or end one that was cut short.
 
-use super::put_back::{Part, Wish, code, put_back};
+use super::put_back::{Part, Wish, before_last_change, code, put_back};
 use super::review;
 use crate::args::UndoArgs;
 use crate::context::Context;
@@ -26,7 +26,8 @@ pub fn run(context: &mut Context, args: &UndoArgs) -> Result<Code> {
     }
     let project = context.open()?;
     if args.interactive {
-        return review::choose(context, project, None, None, args.dry);
+        let from = before_last_change(&project)?;
+        return review::choose(context, project, from, None, args.dry);
     }
     let ask = if args.step { Ask::UndoStep } else { Ask::Undo };
     put_back(

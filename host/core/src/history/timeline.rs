@@ -142,6 +142,15 @@ impl Timeline {
         Self::certain(&self.done, self.doubt.0)
     }
 
+    /// The newest step that was more than putting chosen things back; none when there is none.
+    ///
+    /// # Errors
+    /// `Corrupt` when it may be one whose line is lost.
+    pub fn last_change(&self) -> Result<Option<&Step>> {
+        self.last_done()?;
+        Ok(self.done.iter().rev().find(|step| step.kind != SnapshotKind::PreRestore))
+    }
+
     /// The step that a redo does again; none when there is nothing to redo.
     ///
     /// # Errors

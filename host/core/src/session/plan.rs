@@ -151,15 +151,10 @@ impl Project {
         let narrowed = narrow.is_any();
         let (action, step, to) = match ask {
             Ask::Undo => {
-                timeline.last_done()?;
+                let last = timeline.last_done()?;
                 // Chosen things come back from where the whole would, whatever else was
                 // chosen before: that does not move the cursor.
-                let mut steps = timeline.done.iter().rev();
-                let step = if narrowed {
-                    steps.find(|step| step.kind != SnapshotKind::PreRestore).or(timeline.done.last())
-                } else {
-                    steps.next()
-                };
+                let step = if narrowed { timeline.last_change()?.or(last) } else { last };
                 let step = step.ok_or_else(|| nothing(&timeline, "undo"))?;
                 let action = if narrowed { Action::Restore } else { Action::Undo };
                 (action, Some(step.clone()), self.load(&step.before)?)

@@ -142,11 +142,11 @@ fn a_copy_goes_with_the_last_snapshot_that_has_it() {
     s.ok(["diff"]);
     s.ok(["undo", "-n"]);
     assert_eq!(server.ours().len(), 2);
-    s.ok(["forget", &first]);
+    s.ok(["forget", "--yes", &first]);
     assert_eq!(server.ours().len(), 1);
     // What cannot go is pending, is shown, and blocks nothing.
     server.stop();
-    s.ok(["forget", &second]).says("is not gone yet");
+    s.ok(["forget", "--yes", &second]).says("is not gone yet");
     s.ok(["status"]).prints("pending");
     s.ok(["run", "--skip", "postgres", "--", "true"]);
     server.up();
@@ -165,7 +165,7 @@ fn another_history_on_the_same_server_has_copies_of_its_own() {
     let first = one.ok(["snap"]).out().trim().to_owned();
     let second = other.ok(["snap"]).out().trim().to_owned();
     assert_eq!(server.ours().len(), 2);
-    one.ok(["forget", &first]);
+    one.ok(["forget", "--yes", &first]);
     server.psql("app", "CREATE TABLE t(a int)");
     other.ok(["restore", &second]);
     assert_eq!(server.psql("app", "SELECT count(*) FROM pg_tables WHERE tablename = 't'"), "0");
