@@ -68,7 +68,7 @@ fn hex(bytes: &[u8]) -> String {
 /// The directory `name` of `dir`, made when it is not there.
 ///
 /// # Errors
-/// When it cannot be made or opened; `Denied` when others than this user may work in it.
+/// When it cannot be made or opened; `Denied` when it is another user's.
 pub fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
     if dir.stat(name)?.is_none() {
         match disk.mkdir(dir, name, 0o700) {
@@ -78,9 +78,13 @@ pub fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
     }
     let made = dir.child(name)?;
     let stat = made.stat_self()?;
-    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o077 != 0 {
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
         let shown = crate::error::show(made.path());
-        return Err(Error::new(Kind::Denied, format!("{shown} is not only this user's")).hint("move it away"));
+        return Err(Error::new(Kind::Denied, format!("{shown} is another user's")).hint("move it away"));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        // Where a file system keeps no modes, what is aside is as open as what is in the tree.
+        let _ = disk.set_mode_of(&made, 0o700);
     }
     Ok(made)
 }

@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
             self.save(aside, name, &change.path)?;
         }
         self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
-        self.disk.unlink(&aside.dir, &new)?;
+        self.drop_staged(aside, &new)?;
         Ok(true)
     }
 

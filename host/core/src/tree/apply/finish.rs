@@ -172,8 +172,8 @@ impl<'a> Run<'a> {
     }
 
     /// Deals with a leftover that this restore has no use for: a file goes if it was never
-    /// whole or is stored, else it is saved. What is no file cannot have been written to
-    /// since it was compared.
+    /// whole or is stored, else it is saved. What is neither a file nor a directory cannot have
+    /// been written to since it was compared; no directory ever stands aside but one of somebody's.
     pub(super) fn discard_or_save(
         &self,
         aside: &Aside<'_>,
@@ -181,9 +181,10 @@ impl<'a> Run<'a> {
         stat: &Stat,
         path: &[u8],
     ) -> Result<()> {
-        let known = name.starts_with(b"w")
-            || !stat.is_file()
-            || super::clear::is_stored(self.store, &aside.dir, name, self.cancel)?;
+        let known = !stat.is_dir()
+            && (name.starts_with(b"w")
+                || !stat.is_file()
+                || super::clear::is_stored(self.store, &aside.dir, name, self.cancel)?);
         if !known {
             return self.save(aside, name, path);
         }

@@ -99,13 +99,18 @@ impl<'a> Run<'a> {
         Ok(good.then(|| (place.clone(), last.to_vec(), stat)))
     }
 
+    /// Whether what is as `stat` has more names than those that were displaced, and one.
+    pub(super) fn has_others(&self, stat: Option<&Stat>) -> bool {
+        let displaced =
+            |stat: &Stat| super::lock(&self.displaced_names).get(&stat.id()).copied().unwrap_or(0);
+        stat.is_some_and(|stat| !stat.is_dir() && stat.nlink.saturating_sub(displaced(stat)) > 1)
+    }
+
     /// Gives the entry an inode of its own, unless by now it is the only name of it.
     pub(super) fn unshare(&self, change: &Change) -> Result<()> {
         let Some(place) = self.parent(&change.path)? else { return Ok(()) };
         let stat = place.stat_of(split(&change.path).1)?;
-        let displaced =
-            |stat: &Stat| super::lock(&self.displaced_names).get(&stat.id()).copied().unwrap_or(0);
-        if stat.is_some_and(|stat| stat.nlink.saturating_sub(displaced(&stat)) > 1) {
+        if self.has_others(stat.as_ref()) {
             // As it is in content, it is not as it should be: only what was captured goes.
             let found = self.look().at(&place, split(&change.path).1, stat.as_ref(), change)?;
             if let (Found::Stored | Found::Current, Some(stat), Some(aside)) =

@@ -16,8 +16,8 @@ use crate::tree::node::{Entry, Node, decode_tree};
 use crate::tree::root::Root;
 use crate::tree::scan::Stat;
 use crate::tree::view::join;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{HashMap, HashSet};
 
 /// What a changed name is in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub enum Role {
 pub struct Links {
     groups: HashMap<u64, Group>,
     outside: Outside,
+    /// The inodes that a name leaves, by the numbers that they have now.
+    left: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,10 @@ struct Group {
     rank: Rank,
     /// The name whose inode is chosen.
     chosen: Vec<u8>,
+    /// The number that this inode has now, if it has other names.
+    inode: Option<u64>,
+    /// Its mode, owner or attributes are not right.
+    in_place: bool,
     /// The inode there, once it was seen to be as it should be.
     seen: Option<Stat>,
 }
@@ -63,6 +69,13 @@ enum Rank {
     Untouched,
 }
 
+impl Group {
+    /// One whose name at `chosen` did not change.
+    fn untouched(chosen: Vec<u8>) -> Self {
+        Self { rank: Rank::Untouched, chosen, inode: None, in_place: false, seen: None }
+    }
+}
+
 fn group(entry: Option<&Entry>) -> Option<u64> {
     entry.filter(|entry| !matches!(entry.node, Node::Dir(_))).and_then(|entry| entry.link)
 }
@@ -78,8 +91,13 @@ fn inside(entry: &Entry) -> Option<Key> {
 impl Links {
     /// Takes note of a change, in the order of paths.
     pub fn note(&mut self, change: &Change) {
+        let (inode, differs) = (group(change.before.as_ref()), change.aspects());
+        if change.after.is_some() && differs.link {
+            self.left.extend(inode);
+        }
         let Some(id) = group(change.after.as_ref()).filter(|_| !change.passage) else { return };
-        let new = Group { rank: self.rank(change), chosen: change.path.clone(), seen: None };
+        let (rank, chosen, in_place) = (self.rank(change), change.path.clone(), differs.metadata());
+        let new = Group { rank, chosen, inode, in_place, seen: None };
         match self.groups.entry(id) {
             Slot::Vacant(slot) => drop(slot.insert(new)),
             Slot::Occupied(mut slot) if new.rank > slot.get().rank => drop(slot.insert(new)),
@@ -111,6 +129,7 @@ impl Links {
     /// # Errors
     /// When a stored directory cannot be read.
     pub fn find_untouched(&mut self, source: &dyn Source, stored: &Root, current: &Root) -> Result<()> {
+        let mut alike = self.claim();
         let mut missing = self.groups.values().filter(|g| g.rank < Rank::Untouched).count();
         let mut stack: Vec<(Vec<u8>, Option<Key>, Option<Key>)> =
             vec![(Vec::new(), inside(&stored.top), inside(&current.top))];
@@ -130,16 +149,52 @@ impl Links {
                 let Some(other) = other else { continue };
                 if inside(entry).is_some() {
                     stack.push((join(&path, &entry.name), inside(entry), inside(other)));
-                } else if let Some(id) = group(Some(entry)).filter(|_| entry == other)
+                    continue;
+                }
+                if let Some(id) = other.link.filter(|_| entry == other).and_then(|id| alike.remove(&id)) {
+                    self.make(id);
+                }
+                if let Some(id) = group(Some(entry)).filter(|_| entry == other)
                     && let Some(group) = self.groups.get_mut(&id)
                     && group.rank < Rank::Untouched
                 {
-                    *group = Group { rank: Rank::Untouched, chosen: join(&path, &entry.name), seen: None };
+                    *group = Group::untouched(join(&path, &entry.name));
                     missing -= 1;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Gives each inode to one group: to that whose number it has, else to the first by
+    /// its path. Returns the others' inodes, and the groups that have them.
+    fn claim(&mut self) -> HashMap<u64, u64> {
+        let is_left =
+            |id: &u64, group: &Group| group.rank == Rank::Kept && group.in_place && self.left.contains(id);
+        let unfit: Vec<u64> =
+            self.groups.iter().filter(|(id, group)| is_left(id, group)).map(|(id, _)| *id).collect();
+        let mut alike: Vec<(&[u8], u64, u64)> = (self.groups.iter())
+            .filter(|(_, group)| group.rank == Rank::Alike)
+            .filter_map(|(id, group)| Some((&*group.chosen, group.inode?, *id)))
+            .collect();
+        alike.sort();
+        let (mut claimed, mut others) = (HashMap::new(), Vec::new());
+        for (_, inode, id) in alike {
+            let is_kept = self.groups.get(&inode).is_some_and(|group| group.rank == Rank::Kept);
+            match claimed.entry(inode) {
+                Slot::Vacant(slot) if !is_kept => drop(slot.insert(id)),
+                _ => others.push(id),
+            }
+        }
+        unfit.into_iter().chain(others).for_each(|id| self.make(id));
+        claimed
+    }
+
+    /// The inode that was chosen for the group `id` is not for it.
+    fn make(&mut self, id: u64) {
+        if let Some(group) = self.groups.get_mut(&id) {
+            group.rank = Rank::Fresh;
+        }
     }
 
     /// What the changed name is.
@@ -151,7 +206,7 @@ impl Links {
                 Role::Shared
             }
             // In the group already: the inode that all its names share is changed in place.
-            Some(_) if self.rank(change) == Rank::Kept => Role::Base,
+            Some(group) if self.rank(change) == Rank::Kept && group.rank != Rank::Fresh => Role::Base,
             Some(group) if group.chosen != change.path => Role::Follower,
             Some(group) if group.rank == Rank::Fresh => Role::Leader,
             Some(_) => Role::Base,

@@ -13,7 +13,7 @@ use super::place::{Place, split};
 use super::settle::has_attributes;
 use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
-use crate::tree::scan::stat_in;
+use crate::tree::scan::{Stat, stat_in};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -73,13 +73,14 @@ impl<'a> Run<'a> {
             let mut change = change;
             if let (Found::Stored, Some(stat), Some(after)) = (found, &stat, &change.after)
                 && stat.nlink > 1
-                && !place
-                    .dir
-                    .hold(last)?
-                    .is_some_and(|held| has_attributes(stat, &On::Held(&held).xattrs(), after))
+                && (self.leaves(change, stat)
+                    || !place
+                        .dir
+                        .hold(last)?
+                        .is_some_and(|held| has_attributes(stat, &On::Held(&held).xattrs(), after)))
             {
-                // What is set on it would be set on its other names as well: it is displaced
-                // like what is not right.
+                // It is to be no name of that inode; and what is set on it would be set on its
+                // other names as well. It is displaced like what is not right.
                 right = Change { before: change.after.clone(), ..change.clone() };
                 (found, change) = (Found::Current, &right);
             }
@@ -114,6 +115,13 @@ impl<'a> Run<'a> {
         }
         self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
         self.drop_staged(&aside, &name)
+    }
+
+    /// Whether `change` is only that the name leaves the inode seen as `stat`, which has others.
+    fn leaves(&self, change: &Change, stat: &Stat) -> bool {
+        let differs = change.aspects();
+        let shared = change.before.as_ref().is_some_and(|before| before.link.is_some());
+        shared && !differs.kind && !differs.content && self.has_others(Some(stat))
     }
 
     /// Gives what stands aside the name, which must be free; false when it is not.
@@ -164,10 +172,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Removes what was made aside and is not needed.
+    /// Removes what was made aside and is not needed. A directory never was: somebody swapped
+    /// it in just before a name was moved here, and it is kept.
     pub(super) fn drop_staged(&self, aside: &Aside<'_>, name: &[u8]) -> Result<()> {
         match self.disk.unlink(&aside.dir, name) {
             Err(e) if e.kind() == Kind::NotFound => Ok(()),
+            Err(e) if e.is(Errno::ISDIR) || e.is(Errno::PERM) => match stat_in(&aside.dir, name)? {
+                Some(stat) if stat.is_dir() => self.save(aside, name, name),
+                _ => Err(e),
+            },
             done => done,
         }
     }

@@ -27,7 +27,7 @@ impl<'a> Run<'a> {
     ) -> Result<bool> {
         let part = unfinished(name);
         if aside.is_left(&part) {
-            self.disk.unlink(&aside.dir, &part)?;
+            self.drop_staged(aside, &part)?;
             aside.dealt_with(&part);
         }
         if !aside.is_left(name) {
@@ -37,9 +37,13 @@ impl<'a> Run<'a> {
             aside.dealt_with(name);
             return Ok(false);
         };
+        if stat.is_dir() {
+            self.save(aside, name, &change.path)?;
+            return Ok(false);
+        }
         let is = |entry: Option<&Entry>| match entry {
-            Some(entry) if !stat.is_dir() => self.look().is(&aside.dir, name, &stat, entry),
-            _ => Ok(false),
+            Some(entry) => self.look().is(&aside.dir, name, &stat, entry),
+            None => Ok(false),
         };
         let is_after = is(change.after.as_ref())?;
         if is_after && wanted {

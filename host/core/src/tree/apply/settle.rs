@@ -29,6 +29,14 @@ impl<'a> Run<'a> {
                 self.refuse(Refusal::new(&change.path, why));
                 Ok(())
             }
+            // What is set on it would be set on names as well that nobody captured.
+            Found::Stored | Found::Current
+                if change.before.as_ref().is_some_and(|before| before.link.is_none())
+                    && change.aspects().metadata()
+                    && self.has_others(stat.as_ref()) =>
+            {
+                self.unshare(change)
+            }
             Found::Stored | Found::Current => {
                 if self.settle_found(&place, change, stat.as_ref(), Some(change.after_time))? {
                     self.count(change);

@@ -4,7 +4,7 @@
 //! change with it. A chosen name becomes one more name of it only if everything it holds
 //! is as it is to be, and it has no names that do not belong to it.
 
-use super::{Group, Links, Rank, group, inside};
+use super::{Group, Links, group, inside};
 use crate::error::Result;
 use crate::object::Key;
 use crate::store::Source;
@@ -85,7 +85,7 @@ impl Links {
         self.outside = Outside { inodes };
         for Right { path, group, .. } in right {
             if let Slot::Vacant(slot) = self.groups.entry(group) {
-                slot.insert(Group { rank: Rank::Untouched, chosen: path, seen: None });
+                slot.insert(Group::untouched(path));
             }
         }
         Ok(())

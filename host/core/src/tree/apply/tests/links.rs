@@ -88,3 +88,71 @@ fn a_name_does_not_become_one_with_what_it_never_was() {
     world.only("y", &stored);
     assert_eq!([world.read("x"), world.read("y")], [b"two".to_vec(), b"one".to_vec()]);
 }
+
+/// What each name is: the first name of its inode, its mode, its content.
+fn names(world: &World) -> Vec<(String, String, u32, Vec<u8>)> {
+    let mut names: Vec<String> = std::fs::read_dir(&world.tree)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let first = |name: &str| names.iter().find(|other| world.ino(other) == world.ino(name)).unwrap().clone();
+    names.iter().map(|name| (name.clone(), first(name), world.mode(name), world.read(name))).collect()
+}
+
+#[test]
+fn names_part_and_join_as_they_were_in_both_directions() {
+    for (before, after) in [
+        // Two inodes of the same content become one.
+        ("echo s > a; ln a a1; echo s > b; ln b b1", "ln -f a b; ln -f a b1"),
+        ("echo s > b; ln b b1; echo s > c; ln c c1", "ln -f c b; ln -f c b1; ln c a"),
+        // One joins others, and what they share changes.
+        ("echo s > a; ln a c; echo s > b; chmod 600 a", "ln -f a b; chmod 644 a"),
+        ("echo s > a; ln a c; echo s > b; ln b d; chmod 600 a", "ln -f a b; chmod 644 a"),
+        (
+            "echo s > a; ln a c; echo s > b; ln b d; chmod 600 a b",
+            "ln -f a b; ln -f d c; chmod 640 a; chmod 644 d",
+        ),
+        // They part.
+        ("echo s > a; ln a b; ln a c", "cp a x; mv x b; chmod 600 a"),
+        ("echo s > a; ln a b; ln a c; ln a d", "cp a x; ln -f x c; mv x d; chmod 600 a c"),
+    ] {
+        let world = World::new("links-part");
+        let sh = |script: &str| {
+            let mut sh = std::process::Command::new("sh");
+            let done = sh.args(["-ec", script]).current_dir(&world.tree).status().unwrap();
+            assert!(done.success(), "{script}");
+        };
+        sh(before);
+        let (stored, was) = (world.capture(&[], None), names(&world));
+        sh(after);
+        let (current, is) = (world.capture(&[], None), names(&world));
+        for (from, to, expected) in
+            [(&current, &stored, &was), (&stored, &current, &is), (&current, &stored, &was)]
+        {
+            let (outcome, _) = world.put_back(&[], to, from, &[]).unwrap();
+            assert!(outcome.refused.is_empty(), "{before} | {after}: {outcome:?}");
+            assert_eq!(&names(&world), expected, "{before} | {after}");
+        }
+        assert_eq!(world.leftovers(), [""; 0], "{before} | {after}");
+    }
+}
+
+#[test]
+fn what_only_became_a_name_of_something_elsewhere_does_not_change_it() {
+    let world = World::new("links-victim");
+    let victim = world.base.join("victim");
+    std::fs::write(&victim, "s").unwrap();
+    std::fs::set_permissions(&victim, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    world.write("a", "s");
+    world.chmod("a", 0o755);
+    let stored = world.capture(&[], None);
+    world.remove("a");
+    std::fs::hard_link(&victim, world.path("a")).unwrap();
+    let current = world.capture(&[], None);
+    let (outcome, _) = world.put_back(&[], &stored, &current, &[]).unwrap();
+    assert!(outcome.refused.is_empty(), "{outcome:?}");
+    assert_eq!((world.mode("a"), world.read("a")), (0o755, b"s".to_vec()));
+    assert_eq!(victim.metadata().unwrap().mode() & 0o7777, 0o600);
+    assert_eq!(victim.metadata().unwrap().nlink(), 1);
+}

@@ -287,3 +287,37 @@ fn a_store_on_another_file_system() {
     assert_eq!(world.state().what(), spoilt.what());
     let _ = std::fs::remove_dir_all(world.store.path());
 }
+
+#[test]
+fn a_directory_that_was_swapped_in_and_stands_aside_is_kept_and_stops_nothing() {
+    let world = World::new("aside-directory");
+    world.write("f", "one");
+    std::os::unix::fs::symlink("one", world.path("link")).unwrap();
+    let stored = world.capture(&[], None);
+    let change = |n: u32| {
+        world.write("f", format!("other {n}"));
+        std::fs::remove_file(world.path("link")).unwrap();
+        std::os::unix::fs::symlink(format!("other {n}"), world.path("link")).unwrap();
+        world.capture(&[], None)
+    };
+    world.put_back(&[], &stored, &change(0), &[]).unwrap();
+    let top = world.store.path().join("aside");
+    let scope = std::fs::read_dir(&top).unwrap().next().unwrap().unwrap().file_name().into_string().unwrap();
+    // Of what is restored, of what was restored once, and what was being made.
+    for (n, path, unfinished) in [(1, "f", false), (2, "link", false), (3, "gone", false), (4, "f", true)] {
+        let current = change(n);
+        let mut name = String::from_utf8(super::super::aside::name_of(&scope, path.as_bytes())).unwrap();
+        if unfinished {
+            name.replace_range(..1, "w");
+        }
+        let dir = top.join(&scope).join(name);
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("mine"), "the only copy").unwrap();
+        let (outcome, _) = world.put_back(&[], &stored, &current, &[]).unwrap();
+        assert_eq!(outcome.saved.len(), 1, "{path}: {outcome:?}");
+        assert_eq!(std::fs::read(outcome.saved[0].at.join("mine")).unwrap(), b"the only copy", "{path}");
+        assert!(!dir.exists(), "{path}");
+        assert_eq!(world.read("f"), b"one");
+        assert_eq!(std::fs::read_link(world.path("link")).unwrap().to_str(), Some("one"));
+    }
+}
