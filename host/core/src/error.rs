@@ -191,7 +191,7 @@ pub fn show_bytes(name: &[u8]) -> String {
 fn is_plain(c: char) -> bool {
     let directs = matches!(
         c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     !c.is_control() && !directs
 }
@@ -288,6 +288,7 @@ mod tests {
         assert_eq!(show_bytes(b" x"), "\" x\"");
         assert_eq!(show_bytes("a\u{202e}b".as_bytes()), "\"a\\xe2\\x80\\xaeb\"");
         assert_eq!(escaped("日本 x"), "日本 x");
+        assert_eq!(escaped("a\u{2028}b"), "a\\u{2028}b");
         assert_eq!(escaped("a\x1b[2J\u{9b}m\n\u{2066}"), "a\\u{1b}[2J\\u{9b}m\\n\\u{2066}");
     }
 }

@@ -260,12 +260,12 @@ impl<'a> Check<'a> {
         for (needed, place) in self.needed.values() {
             let free = place.dir.free_space()?;
             if needed.saturating_add(SPARE) > free && self.still_needed()? {
-                let (needed, free) = (crate::disk::size_text(*needed), crate::disk::size_text(free));
+                let [needed, spare, free] = [*needed, SPARE, free].map(crate::disk::size_text);
                 let shown = show(place.dir.path());
                 plan.no_space = Some(
                     Error::new(
                         Kind::NoSpace,
-                        format!("the restore writes {needed}, but {free} are free on the disk of {shown}; nothing was changed"),
+                        format!("the restore writes {needed} and leaves {spare}, but {free} are free on the disk of {shown}; nothing was changed"),
                     )
                     .hint("make room, for example with `snapback gc`"),
                 );
