@@ -148,7 +148,17 @@ fn git(home: Option<PathBuf>) -> GitUser {
             settings.extend(home.iter().map(|home| home.join(".gitconfig")));
         }
     }
-    GitUser { settings, home, excludes: config.map(|dir| dir.join("git/ignore")) }
+    let excludes = config.map(|dir| dir.join("git/ignore"));
+    GitUser { settings, home, excludes, overridden: env::vars_os().any(may_name_excludes) }
+}
+
+/// Whether a variable holds settings of git, as `git -c` passes them on to what it starts, that
+/// may name an excludes file.
+fn may_name_excludes((name, value): (OsString, OsString)) -> bool {
+    let name = name.to_string_lossy();
+    let value = value.to_string_lossy().to_ascii_lowercase();
+    (name == "GIT_CONFIG_PARAMETERS" || name.starts_with("GIT_CONFIG_KEY_"))
+        && (value.contains("core.excludesfile") || value.contains("include"))
 }
 
 /// The home directory that the list of users has for `uid`.

@@ -39,6 +39,11 @@ impl Located {
     pub fn is_inside(&self) -> bool {
         self.inside
     }
+
+    /// Whether it belongs to the user `owner`, to root, or to whoever asks.
+    pub fn is_of(&self, owner: u32) -> bool {
+        is_of(self.own(), owner)
+    }
 }
 
 /// The repository whose work tree begins at `dir`; `None` when there is none, or when
@@ -81,9 +86,7 @@ pub fn locate_around(dir: impl AsFd, path: &Path) -> Option<Located> {
             return None;
         }
         if let Some(found) = locate(&above) {
-            let owner = Stat::of_open(found.own()).ok()?.uid;
-            let trusted = [here.uid, 0, rustix::process::geteuid().as_raw()];
-            return trusted.contains(&owner).then_some(Located { inside: false, ..found });
+            return found.is_of(here.uid).then_some(Located { inside: false, ..found });
         }
     }
     None
@@ -93,9 +96,12 @@ pub fn locate_around(dir: impl AsFd, path: &Path) -> Option<Located> {
 /// root, or of whoever asks.
 fn theirs(at: BorrowedFd<'_>, path: &[u8], link: &Stat) -> Option<OwnedFd> {
     let dir = open(at, path, OFlags::empty())?;
-    let owner = Stat::of_open(&dir).ok()?.uid;
-    let trusted = [link.uid, 0, rustix::process::geteuid().as_raw()];
-    trusted.contains(&owner).then_some(dir)
+    is_of(&dir, link.uid).then_some(dir)
+}
+
+fn is_of(dir: impl AsFd, owner: u32) -> bool {
+    let trusted = [owner, 0, rustix::process::geteuid().as_raw()];
+    Stat::of_open(dir).is_ok_and(|stat| trusted.contains(&stat.uid))
 }
 
 fn open(at: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Option<OwnedFd> {

@@ -1,9 +1,12 @@
 //! Git's settings, as far as they say what is ignored: `core.excludesFile`.
 //!
-//! Read from the files that git reads, in its order and its form, `include` with it; what
-//! an `includeIf` leads to is not read. A value that git would refuse says nothing.
+//! Read from the files that git reads, in its order and its form, `include` with it. Which
+//! conditions of an `includeIf` hold is not asked: where one could name an excludes file, and
+//! where a file of settings cannot be read, none is known, and none is read. So what is said
+//! to be ignored is ignored by git. A value that git would refuse says nothing.
 
-use rustix::fs::{CWD, Mode, OFlags};
+use super::Located;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -12,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Files of settings that include each other go no deeper, as in git.
 const DEEPEST: usize = 10;
+/// So many files of settings are read for one repository: each may include many others.
+const MOST: usize = 100;
 /// A file of settings or of patterns is not larger than this, in bytes.
 const LARGEST: u64 = 1 << 20;
 
@@ -24,33 +29,73 @@ pub struct GitUser {
     pub home: Option<PathBuf>,
     /// The excludes file that counts where no setting names one.
     pub excludes: Option<PathBuf>,
+    /// The environment has settings of its own that may name an excludes file.
+    pub overridden: bool,
+}
+
+/// What settings say about the excludes file.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Named {
+    /// Nothing: it is where git looks by itself.
+    #[default]
+    Unsaid,
+    /// It is this.
+    As(Vec<u8>),
+    /// It may be another.
+    InDoubt,
 }
 
 impl GitUser {
-    /// The excludes file of a repository whose own settings are in the directory `own`, and
-    /// whose work tree begins at `top`; none when there is none or it cannot be read.
-    pub fn excludes(&self, own: impl AsFd, top: impl AsFd) -> Option<Vec<u8>> {
-        let mut named = None;
+    /// The excludes file of the repository `located`, whose work tree begins at `top`; none
+    /// when there is none, when it cannot be read, or when it is not known which it is.
+    pub fn excludes(&self, located: &Located, top: impl AsFd) -> Option<Vec<u8>> {
+        let (mut named, mut looked) = (Named::default(), 0);
         for file in &self.settings {
-            self.look(CWD, file, 0, &mut named);
+            self.look(CWD, file, (0, &mut looked), &mut named);
         }
-        self.look(own, Path::new("config"), 0, &mut named);
+        let config = Path::new("config");
+        self.look(located.common(), config, (0, &mut looked), &mut named);
+        if read(located.common(), config, LARGEST).is_some_and(|text| is_for_each_tree(&text)) {
+            self.look(located.own(), Path::new("config.worktree"), (0, &mut looked), &mut named);
+        }
         match named {
-            Some(path) => read(top, &self.path(&path)?, LARGEST),
-            None => read(CWD, self.excludes.as_ref()?, LARGEST),
+            _ if self.overridden => None,
+            Named::Unsaid => read(CWD, self.excludes.as_ref()?, LARGEST),
+            Named::As(path) => read(top, &self.path(&path)?, LARGEST),
+            Named::InDoubt => None,
         }
     }
 
-    /// Finds the last value in `file`, which is relative to `at`, and in what it includes.
-    fn look(&self, at: impl AsFd, file: &Path, depth: usize, named: &mut Option<Vec<u8>>) {
+    /// Finds the last value in `file`, which is relative to `at`, and in what it includes. It is
+    /// so deep in others, and so many were `looked` at before.
+    fn look(&self, at: impl AsFd, file: &Path, (depth, looked): (usize, &mut usize), named: &mut Named) {
         let at = at.as_fd();
-        let Some(text) = read(at, file, LARGEST) else { return };
-        each(&text, &mut |section, key, value| match (section, key) {
-            (b"core", b"excludesfile") => *named = Some(value.to_vec()),
-            (b"include", b"path") if depth < DEEPEST => {
-                let Some(path) = self.path(value) else { return };
-                let above = file.parent().unwrap_or(Path::new(""));
-                self.look(at, &above.join(path), depth + 1, named);
+        *looked += 1;
+        let text = if *looked <= MOST { read(at, file, LARGEST) } else { None };
+        let Some(text) = text else {
+            let stat = rustix::fs::statat(at, file, AtFlags::empty());
+            if stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile) {
+                *named = Named::InDoubt;
+            }
+            return;
+        };
+        let above = file.parent().unwrap_or(Path::new(""));
+        let mut include = |value: &[u8], named: &mut Named| match self.path(value) {
+            Some(path) if depth < DEEPEST => {
+                self.look(at, &above.join(path), (depth + 1, &mut *looked), named);
+            }
+            Some(_) => {}
+            None => *named = Named::InDoubt,
+        };
+        each(&text, &mut |section, key, value| match (section, key, value) {
+            (b"core", b"excludesfile", Some(value)) => *named = Named::As(value.to_vec()),
+            (b"include", b"path", Some(value)) => include(value, named),
+            (section, b"path", Some(value)) if section.starts_with(b"includeif") => {
+                let mut there = Named::default();
+                include(value, &mut there);
+                if there != Named::Unsaid {
+                    *named = Named::InDoubt;
+                }
             }
             _ => {}
         });
@@ -70,6 +115,18 @@ impl GitUser {
     }
 }
 
+/// Whether a repository with these settings has others for each of its work trees.
+fn is_for_each_tree(text: &[u8]) -> bool {
+    let mut on = false;
+    each(text, &mut |section, key, value| {
+        if (section, key) == (b"extensions", b"worktreeconfig") {
+            let value = value.map(<[u8]>::to_ascii_lowercase);
+            on = !matches!(value.as_deref(), Some(b"" | b"false" | b"no" | b"off" | b"0"));
+        }
+    });
+    on
+}
+
 /// The bytes of the file `path`, links followed: it is the user's, who may keep it elsewhere.
 pub fn read(at: impl AsFd, path: &Path, largest: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -81,10 +138,10 @@ pub fn read(at: impl AsFd, path: &Path, largest: u64) -> Option<Vec<u8>> {
 }
 
 /// What is done with a setting.
-pub(crate) type Tell<'t> = &'t mut dyn FnMut(&[u8], &[u8], &[u8]);
+pub(crate) type Tell<'t> = &'t mut dyn FnMut(&[u8], &[u8], Option<&[u8]>);
 
-/// Tells each setting in `text`: section and key in small letters, value. Ends where git
-/// would refuse the file.
+/// Tells each setting in `text`: section and key in small letters, value; none for a key
+/// alone, which means true. Ends where git would refuse the file.
 pub(crate) fn each(text: &[u8], tell: Tell<'_>) {
     let mut rest = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut section: Vec<u8> = Vec::new();
@@ -112,12 +169,12 @@ pub(crate) fn each(text: &[u8], tell: Tell<'_>) {
                 let key = rest[..end].to_ascii_lowercase();
                 let blank = rest[end..].iter().position(|b| !matches!(b, b' ' | b'\t'));
                 rest = &rest[end + blank.unwrap_or(rest.len() - end)..];
-                // A key alone is true, and no path.
                 if let [b'=', after @ ..] = rest {
                     let Some((value, after)) = value(after) else { return };
-                    tell(&section, &key, &value);
+                    tell(&section, &key, Some(&value));
                     rest = after;
                 } else {
+                    tell(&section, &key, None);
                     rest = line(rest).1;
                 }
             }
@@ -176,9 +233,9 @@ mod tests {
     use crate::testing::TempDir;
     use std::process::Command;
 
-    fn ours(dir: &Path) -> Option<Vec<u8>> {
-        let mut named = None;
-        GitUser::default().look(CWD, &dir.join("config"), 0, &mut named);
+    fn ours(dir: &Path) -> Named {
+        let mut named = Named::default();
+        GitUser::default().look(CWD, &dir.join("config"), (0, &mut 0), &mut named);
         named
     }
 
@@ -209,7 +266,8 @@ mod tests {
             let mut git = Command::new("git");
             git.args(["config", "--includes", "-z", "--file"]).arg(temp.path().join("config"));
             let Ok(theirs) = git.args(["--get", "core.excludesfile"]).output() else { return };
-            let theirs = theirs.stdout.strip_suffix(b"\0").map(<[u8]>::to_vec);
+            let theirs = theirs.stdout.strip_suffix(b"\0");
+            let theirs = theirs.map_or(Named::Unsaid, |value| Named::As(value.to_vec()));
             assert_eq!(ours(temp.path()), theirs, "{text:?}");
         }
     }
@@ -235,7 +293,9 @@ mod tests {
         let temp = TempDir::new();
         let write = |text: &[u8]| std::fs::write(temp.path().join("config"), text).unwrap();
         write(b"[include]\npath = config\n[core]\nexcludesfile = x\n");
-        assert_eq!(ours(temp.path()), Some(b"x".to_vec()));
+        assert_eq!(ours(temp.path()), Named::As(b"x".to_vec()));
+        write(&b"[include]\npath = config\n".repeat(1000));
+        assert_eq!(ours(temp.path()), Named::InDoubt);
         for text in [
             &b"[core"[..],
             b"[core]\nexcludesfile = \"x",
@@ -244,7 +304,7 @@ mod tests {
             b"[core]\nexcludesfile = \\q\n",
         ] {
             write(text);
-            assert_eq!(ours(temp.path()), None);
+            assert_eq!(ours(temp.path()), Named::Unsaid);
         }
         std::os::unix::fs::symlink("/dev/zero", temp.path().join("zero")).unwrap();
         assert_eq!(read(CWD, &temp.path().join("zero"), 10), None);

@@ -253,6 +253,7 @@ mod tests {
                 settings: vec![home.join(".config/git/config"), home.join(".gitconfig")],
                 home: Some(home.clone()),
                 excludes: Some(home.join(".config/git/ignore")),
+                overridden: false,
             };
             let options = Options { git_user: user.into(), ..Options::default() };
             let directory = Directory::open(&root, "path", ".", &options).unwrap();
