@@ -227,13 +227,21 @@ fn several_trees_are_one_step() {
     s.write(
         "snapback.toml",
         "[snapshot]\nenabled = false\n[[target]]\nname = \"code\"\nbackend = \"tree\"\npath = \"code\"\n\
-         [[target]]\nname = \"data\"\nbackend = \"tree\"\npath = \"data\"\n",
+         ignore = [\"*.log\"]\n\
+         [[target]]\nname = \"data\"\nbackend = \"tree\"\npath = \"data\"\n\
+         skip-regenerable = false\npaths = [\"f\", \"x.log\", \"node_modules\"]\n",
     );
-    s.write("code/f", "0");
-    s.write("data/f", "0");
-    s.run("echo A > code/f; echo A > data/f");
+    // Each goes by settings of its own.
+    let files = ["f", "x.log", "other", "node_modules/x"];
+    for path in files {
+        s.write(&format!("code/{path}"), "0");
+        s.write(&format!("data/{path}"), "0");
+    }
+    s.run("for f in f x.log other node_modules/x; do echo A > code/$f; echo A > data/$f; done");
     s.ok(["undo"]);
-    assert_eq!((s.read("code/f"), s.read("data/f")), ("0".into(), "0".into()));
+    let state = |target: &str| files.map(|path| s.read(&format!("{target}/{path}")));
+    assert_eq!(state("code"), ["0", "A\n", "0", "A\n"]);
+    assert_eq!(state("data"), ["0", "0", "A\n", "0"]);
     s.ok(["redo"]);
     s.ok(["undo", "--target", "data"]);
     assert_eq!((s.read("code/f"), s.read("data/f")), ("A\n".into(), "0".into()));

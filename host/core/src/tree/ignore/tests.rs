@@ -138,10 +138,48 @@ fn ours(path: &str, directory: bool, files: &BTreeMap<String, Patterns>) -> bool
     decided
 }
 
+fn has_git() -> bool {
+    let has = Command::new("git").arg("--version").output().is_ok();
+    assert!(has || std::env::var_os("CI").is_none(), "git is needed for this test");
+    has
+}
+
+#[test]
+fn a_file_of_patterns_is_read_as_git_reads_it() {
+    if !has_git() {
+        return;
+    }
+    let temp = TempDir::new();
+    let root = temp.path();
+    git(root, &["init", "-q"], b"");
+    let input = NAMES.iter().map(|name| format!("./{name}\0")).collect::<String>();
+    let mut ignored = 0;
+    for text in [
+        "\u{feff}a\nb",
+        "a\n\u{feff}b",
+        "#b",
+        "\\#b",
+        "a\0\nfoo\0bar\nb",
+        "a\r\nb\r",
+        "a  \nfoo\\ \nbar \\",
+        "\n \n!a\nb\n!b",
+        "*\n!a\n!b\nb",
+    ] {
+        std::fs::write(root.join(".gitignore"), text).unwrap();
+        let files = BTreeMap::from([(String::new(), Patterns::parse(text.as_bytes()))]);
+        let out = git(root, &["check-ignore", "--no-index", "-z", "--stdin"], input.as_bytes());
+        let theirs: Vec<&str> = std::str::from_utf8(&out).unwrap().split_terminator('\0').collect();
+        let ours: Vec<String> =
+            NAMES.iter().filter(|name| ours(name, false, &files)).map(|name| format!("./{name}")).collect();
+        assert_eq!(ours, theirs, "{text:?}");
+        ignored += ours.len();
+    }
+    assert!(ignored > 20, "{ignored} ignored");
+}
+
 #[test]
 fn patterns_mean_what_git_says_they_mean() {
-    if Command::new("git").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "git is needed for this test");
+    if !has_git() {
         return;
     }
     let mut rng = Rng(20_260_729);

@@ -207,6 +207,8 @@ mod tests {
             ("paths", "a b"),
             ("ignore", "*.log"),
             ("ignore", "!keep.log\n/tmp/"),
+            ("include", "a"),
+            ("include", "b"),
             ("max-files-per-dir", "0"),
             ("git", "true"),
             ("strategy", "copy"),
@@ -219,9 +221,14 @@ mod tests {
             options.ignore.iter().map(|p| p.text()).collect::<Vec<_>>(),
             ["*.log", "!keep.log", "/tmp/"]
         );
+        assert_eq!(options.include.iter().map(|p| p.text()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(options.max_files_per_dir, None);
         assert!(options.git && !options.cross_mounts && !options.covers_all());
         assert_eq!((options.strategy, options.times), (Strategy::Copy, Times::Stored));
+        assert!(Options::parse(&[("paths", "src\n.")]).unwrap().covers_all(), "one that is all is all");
+        let other = Options::parse(&[("sqlite", "true"), ("cross-mounts", "true"), ("strategy", "reflink")]);
+        let other = other.unwrap();
+        assert!(other.sqlite && other.cross_mounts && other.strategy == Strategy::Reflink && !other.git);
         let none: [(&str, &str); 0] = [];
         let default = Options::parse(&none).unwrap();
         assert!(default.covers_all() && default.max_files_per_dir == Some(10_000));

@@ -32,31 +32,56 @@ fn only_ignore_leaves_out_files_and_git_does_not() {
 #[test]
 fn include_wins_over_every_rule() {
     let mut world = World::new();
-    for path in ["a.log", "b.log", "node_modules/mine/a", "node_modules/other/b", "out/x", ".git/HEAD"] {
+    for path in [
+        "a.log",
+        "b.log",
+        "c.log",
+        "sub/b.txt",
+        "sub/c.txt",
+        "node_modules/mine/a",
+        "node_modules/minor/b",
+        "node_modules/other/c",
+        "node/d",
+        "out/x",
+        "cache/CACHEDIR.TAG",
+        ".git/HEAD",
+    ] {
         world.write(path, path);
     }
+    world.write("cache/CACHEDIR.TAG", CACHEDIR_TAG.1);
     world.options = vec![
-        ("ignore", "*.log".into()),
-        ("regenerable", "node_modules\nout".into()),
-        ("include", "b.log\nnode_modules/mine\nout\n".into()),
+        ("ignore", "*.log\n*.txt".into()),
+        ("regenerable", "node_modules\nnode\nout\n* holding CACHEDIR.TAG".into()),
+        // As in `ignore`, the last one that matches decides.
+        ("include", "?.log\n!a.log\n!c.log\nsub/b.txt\nout\ncache\n".into()),
+        ("include", "node_modules/mine\nnode_modules/min*\n!node_modules/minor".into()),
     ];
     let taken = world.capture();
-    assert_eq!(paths(&taken), ["b.log", "node_modules/mine/a", "out/x"]);
+    let wanted = ["b.log", "cache/CACHEDIR.TAG", "node_modules/mine/a", "out/x", "sub/b.txt"];
+    assert_eq!(paths(&taken), wanted);
+    let again = |path: &str, rule| (path.to_owned(), Why::Regenerable, rule);
     assert_eq!(
         taken.left_out(),
-        [(".git".into(), Why::Git, ""), ("node_modules/other".into(), Why::Regenerable, "node_modules")]
+        [
+            (".git".into(), Why::Git, ""),
+            again("node", "node"),
+            again("node_modules/minor", "node_modules"),
+            again("node_modules/other", "node_modules"),
+        ]
     );
 }
 
 #[test]
 fn paths_narrow_what_is_captured() {
     let mut world = World::new();
-    for path in ["src/a", "docs/api/b", "docs/other/c", "top", "srcs/d"] {
+    for path in ["src/a", "docs/api/b", "docs/other/c", "top", "srcs/d", "alone", "other"] {
         world.write(path, path);
     }
-    world.options = vec![("paths", "src\ndocs/api\nmissing".into())];
+    // Whoever names files does not have them counted.
+    world.options =
+        vec![("paths", "src\ndocs/api\nmissing\nalone\nother".into()), ("max-files-per-dir", "1".into())];
     let taken = world.capture();
-    assert_eq!(paths(&taken), ["docs/api/b", "src/a"]);
+    assert_eq!(paths(&taken), ["alone", "docs/api/b", "other", "src/a"]);
     assert_eq!(taken.warned, ["missing is among `paths` and is not there"]);
     let outside: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
     assert_eq!(outside, ["docs/other", "srcs", "top"].map(|path| (path.to_owned(), Why::Outside)));
@@ -84,18 +109,21 @@ fn what_can_be_made_again_is_left_out_by_its_sign() {
     world.write("file/node_modules", "a file");
     world.options = vec![(
         "regenerable",
-        "node_modules\n.venv holding pyvenv.cfg\nvenv holding pyvenv.cfg\n* holding CACHEDIR.TAG\n\
-         target ignored else beside Cargo.toml\nobj beside *.csproj"
+        "node_modules\n.venv holding conda-meta pyvenv.cfg\nvenv holding pyvenv.cfg\n\
+         * holding CACHEDIR.TAG\ntarget ignored else beside Cargo.toml pom.xml\nobj beside *.csproj *.fsproj"
             .into(),
     )];
-    let taken = world.capture();
-    let left: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
-    let wanted = [".venv", "cache", "cs/obj", "node_modules", "rust/target"];
-    assert_eq!(left, wanted.map(|path| (path.to_owned(), Why::Regenerable)));
-    assert!(taken.entries.contains_key("plain/target/x") && taken.entries.contains_key("venv/mine"));
-    assert!(
-        taken.entries.contains_key("fake/CACHEDIR.TAG") && taken.entries.contains_key("file/node_modules")
-    );
+    // Whether all files are taken as they come, or each name is looked at.
+    for ignore in [None, Some("nothing-like-it")] {
+        world.options.extend(ignore.map(|pattern| ("ignore", pattern.into())));
+        let taken = world.capture();
+        let left: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
+        let wanted = [".venv", "cache", "cs/obj", "node_modules", "rust/target"];
+        assert_eq!(left, wanted.map(|path| (path.to_owned(), Why::Regenerable)));
+        for path in ["plain/target/x", "venv/mine", "fake/CACHEDIR.TAG", "file/node_modules"] {
+            assert!(taken.entries.contains_key(path), "{path}");
+        }
+    }
 }
 
 #[test]
@@ -115,7 +143,7 @@ fn a_repository_that_is_covered_is_covered_whole() {
         ("git", "true".into()),
         ("max-files-per-dir", "20".into()),
         ("regenerable", "node_modules\nbuild ignored".into()),
-        ("ignore", "logs\n/.git/lfs\n".into()),
+        ("ignore", "logs\n/.git/lfs\n/.git/refs\n!/.git/refs\n".into()),
     ];
     let taken = world.capture();
     let left: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
@@ -242,6 +270,9 @@ fn the_guard_counts_a_directory_s_own_files_that_are_captured() {
     // Named by the user, it is captured.
     world.options.push(("include", "output".into()));
     assert_eq!(world.capture().root.files, 31);
+    // So is what of it is named, and nothing else of it.
+    *world.options.last_mut().unwrap() = ("include", "output/3".into());
+    assert_eq!(paths(&world.capture()), ["output/3", "src/main"]);
     // The directory itself cannot be left out: that is said.
     for at in 0..30 {
         world.write(&format!("{at}"), "x");
@@ -249,6 +280,33 @@ fn the_guard_counts_a_directory_s_own_files_that_are_captured() {
     let error = world.try_capture(true).unwrap_err();
     assert!(error.message().contains("directly holds 30 files"), "{error}");
     assert!(error.hint_text().unwrap().contains("max-files-per-dir"));
+}
+
+#[test]
+fn the_guard_is_exact_and_what_is_left_out_never_counts() {
+    let world = World::new();
+    let files = |ignore: &str| {
+        let options = Options::parse(&[("ignore", ignore), ("regenerable", "node_modules")]).unwrap();
+        let directory = Directory::open(&world.path(""), "path", ".", &options).unwrap();
+        crate::tree::measure(&directory, u64::MAX, u64::MAX, &Cancel::default()).unwrap().files
+    };
+    for at in 0..9_998 {
+        world.write(&format!("d/{at}"), "");
+    }
+    // Neither what is no file, nor what is left out, nor what is in either.
+    for path in ["d/node_modules/a", "d/node_modules/b", "d/.git/HEAD", "d/sub/c", "d/sub/d"] {
+        world.write(path, "");
+    }
+    for at in 0..3 {
+        std::os::unix::fs::symlink("0", world.path(&format!("d/link{at}"))).unwrap();
+    }
+    for (last, wanted) in [(9_999, Some(9_999)), (10_000, Some(10_000)), (10_001, None)] {
+        world.write(&format!("d/{last}"), "");
+        // Whether all files are taken as they come, or each name is looked at.
+        for ignore in ["", "nothing-like-it"] {
+            assert_eq!(files(ignore), wanted.map_or(0, |files| files + 2 + 3), "{last} {ignore}");
+        }
+    }
 }
 
 #[test]
@@ -266,6 +324,11 @@ fn stores_are_known_by_what_is_in_them() {
         [("moved".into(), Why::Store, ""), ("sub/.snapback".into(), Why::Store, "")]
     );
     assert_eq!(paths(&taken), ["other/.snapback/format"]);
+    // A store is called one whatever rule leaves it out.
+    world.options = vec![("ignore", ".snapback".into())];
+    let left: Vec<_> = world.capture().left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
+    let wanted = [("moved", Why::Store), ("other/.snapback", Why::Ignored), ("sub/.snapback", Why::Store)];
+    assert_eq!(left, wanted.map(|(path, why)| (path.to_owned(), why)));
 }
 
 #[test]
@@ -334,4 +397,8 @@ fn what_a_restore_will_go_to_is_covered_whatever_the_rules_say_now() {
     let left: Vec<_> = taken.left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
     assert_eq!(left, [(".git".to_owned(), Why::Git), ("node_modules".to_owned(), Why::Regenerable)]);
     assert!(taken.entries.contains_key("build/new"), "the frozen `.gitignore` decides");
+    // Nor is it refused because of how many files are in it by now.
+    world.write("one", "1");
+    world.options = vec![("max-files-per-dir", "1".into())];
+    assert!(world.capture().entries.contains_key("one"));
 }
