@@ -4,6 +4,7 @@
 //! says what failed and why in words, never a bare error number. `hint` says what
 //! the user can do. The command line turns `Kind` into an exit code in one place.
 
+use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
@@ -13,7 +14,7 @@ use std::path::Path;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of failure it is; the same words as `error-kind` in the contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// What was asked for is not there.
     NotFound,
