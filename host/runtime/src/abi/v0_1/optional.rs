@@ -15,63 +15,30 @@ const MOST: usize = 10_000;
 /// Longest text about one, in bytes.
 const MAX_DETAIL: usize = 64 * 1024;
 
-mod explains {
+mod optional {
     #![allow(unsafe_code, reason = "generated: each function's type was checked when it was looked up")]
     #![allow(missing_docs, clippy::all, reason = "generated")]
 
     wasmtime::component::bindgen!({
         path: "../../wit",
         inline: "
-            package snapback:explains;
-            world explains {
+            package snapback:optional;
+            world optional {
                 export snapback:plugin/explain@0.1.0;
-            }
-        ",
-        exports: { default: async },
-        with: {
-            "snapback:plugin/types": crate::abi::v0_1::bindings::snapback::plugin::types,
-            "snapback:plugin/store": crate::abi::v0_1::bindings::snapback::plugin::store,
-            "wasi:io": wasmtime_wasi::p2::bindings::io,
-        },
-    });
-}
-
-mod releases {
-    #![allow(unsafe_code, reason = "generated: each function's type was checked when it was looked up")]
-    #![allow(missing_docs, clippy::all, reason = "generated")]
-
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        inline: "
-            package snapback:releases;
-            world releases {
                 export snapback:plugin/release@0.1.0;
-            }
-        ",
-        exports: { default: async },
-        with: {
-            "snapback:plugin/types": crate::abi::v0_1::bindings::snapback::plugin::types,
-            "snapback:plugin/store": crate::abi::v0_1::bindings::snapback::plugin::store,
-            "wasi:io": wasmtime_wasi::p2::bindings::io,
-        },
-    });
-}
-
-mod finds {
-    #![allow(unsafe_code, reason = "generated: each function's type was checked when it was looked up")]
-    #![allow(missing_docs, clippy::all, reason = "generated")]
-
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        inline: "
-            package snapback:finds;
-            world finds {
                 export snapback:plugin/finder@0.1.0;
             }
         ",
         exports: { default: async },
+        with: {
+            "snapback:plugin/types": crate::abi::v0_1::bindings::snapback::plugin::types,
+            "snapback:plugin/store": crate::abi::v0_1::bindings::snapback::plugin::store,
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+        },
     });
 }
+
+use optional::exports::snapback::plugin::{explain, finder, release};
 
 /// Which of it a component does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -103,14 +70,14 @@ pub async fn explain(
     before: &[Part],
     after: &[Part],
 ) -> wasmtime::Result<Result<Vec<Explained>>> {
-    let instance = explains::Explains::new(&mut *store, instance)?;
+    let explain = explain::GuestIndices::new(&instance.instance_pre(&*store))?.load(&mut *store, instance)?;
     let target = lend_target(store)?;
     let (before, after): (Vec<Lent>, Vec<Lent>) = (lend(store, before)?, lend(store, after)?);
-    let told = instance.snapback_plugin_explain().call_compare(&mut *store, target, &before, &after).await?;
+    let told = explain.call_compare(&mut *store, target, &before, &after).await?;
     Ok(told.map_err(Error::from).map(|told| told.into_iter().take(MOST).map(explained).collect()))
 }
 
-fn explained(change: explains::exports::snapback::plugin::explain::Change) -> Explained {
+fn explained(change: explain::Change) -> Explained {
     let kind = match change.kind.as_str() {
         "added" => ChangeKind::Added,
         "deleted" => ChangeKind::Deleted,
@@ -129,10 +96,10 @@ pub async fn discard(
     instance: &Instance,
     parts: &[Part],
 ) -> wasmtime::Result<Result<()>> {
-    let instance = releases::Releases::new(&mut *store, instance)?;
+    let release = release::GuestIndices::new(&instance.instance_pre(&*store))?.load(&mut *store, instance)?;
     let target = lend_target(store)?;
     let parts: Vec<Lent> = lend(store, parts)?;
-    let done = instance.snapback_plugin_release().call_discard(&mut *store, target, &parts).await?;
+    let done = release.call_discard(&mut *store, target, &parts).await?;
     Ok(done.map_err(Error::from))
 }
 
@@ -142,9 +109,9 @@ pub async fn discover(
     instance: &Instance,
     matches: &[String],
 ) -> wasmtime::Result<Vec<Finding>> {
-    let instance = finds::Finds::new(&mut *store, instance)?;
-    let found = instance.snapback_plugin_finder().call_discover(&mut *store, matches).await?;
-    let finding = |finding: finds::exports::snapback::plugin::finder::Finding| Finding {
+    let finder = finder::GuestIndices::new(&instance.instance_pre(&*store))?.load(&mut *store, instance)?;
+    let found = finder.call_discover(&mut *store, matches).await?;
+    let finding = |finding: finder::Finding| Finding {
         name: finding.name,
         settings: finding.settings.into_iter().collect(),
     };
