@@ -32,20 +32,9 @@ fn only_ignore_leaves_out_files_and_git_does_not() {
 #[test]
 fn include_wins_over_every_rule() {
     let mut world = World::new();
-    for path in [
-        "a.log",
-        "b.log",
-        "c.log",
-        "sub/b.txt",
-        "sub/c.txt",
-        "node_modules/mine/a",
-        "node_modules/minor/b",
-        "node_modules/other/c",
-        "node/d",
-        "out/x",
-        "cache/CACHEDIR.TAG",
-        ".git/HEAD",
-    ] {
+    let files = "a.log b.log c.log sub/b.txt sub/c.txt node_modules/mine/a node_modules/minor/b \
+                 node_modules/other/c node/d out/x cache/CACHEDIR.TAG .git/HEAD";
+    for path in files.split_whitespace() {
         world.write(path, path);
     }
     world.write("cache/CACHEDIR.TAG", CACHEDIR_TAG.1);
