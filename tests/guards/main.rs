@@ -1,6 +1,7 @@
-//! What the workspace must stay like, whoever changes it: who may depend on whom, how
-//! files look, which licences may come in, and that wasmtime is built once.
+//! What the workspace must stay like, whoever changes it: what its README says, who may depend
+//! on whom, how files look, which licences may come in, and that wasmtime is built once.
 
+mod docs;
 mod edges;
 mod features;
 mod licences;

@@ -26,8 +26,8 @@ fn what_would_be_left_out_is_shown_before_anything_happens() {
         assert!(rows(&status, "covers")[0].starts_with("9 files, "), "{status}");
         let want = [
             ".git  git, 1 file",
-            "a/target  regenerable: target ignored else beside Cargo.toml pom.xml build.sbt, 1 file",
-            "big  too many files: more than 20, 30 files",
+            "a/target  regenerable: ignored by git, 1 file",
+            "big  too many files: more than 20, 30 files; `include = [\"big\"]` in snapback.toml covers that directory",
             "node_modules  regenerable: node_modules, 2 files",
             "2 files  ignored by `*.log`",
         ];

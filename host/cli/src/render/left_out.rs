@@ -3,6 +3,7 @@
 use super::words::{count, first, grouped};
 use snapback_core::error::show_bytes;
 use snapback_core::project::STORE;
+use snapback_core::project::config::FILE;
 use snapback_core::tree::Survey;
 use snapback_core::tree::root::{LeftOut, Root, Why};
 
@@ -24,6 +25,7 @@ pub fn clause(roots: &[Root]) -> Option<String> {
     };
     let mut clauses = Vec::new();
     clauses.extend(items(true).map(|holes| format!("not covered: {holes}")));
+    clauses.extend(way(roots.iter().flat_map(told)));
     clauses.extend(items(false).map(|by_rule| format!("left out: {by_rule}")));
     let ignored = roots.iter().flat_map(|root| &root.ignored).map(|(_, files)| *files);
     let ignored = ignored.fold(0, u64::saturating_add);
@@ -55,6 +57,23 @@ fn named(items: &[&LeftOut]) -> String {
     format!("{} {why} ({})", grouped(items.len() as u64), names.join(", "))
 }
 
+/// How those of `items` that hold too many files are covered all the same.
+fn way<'a>(items: impl Iterator<Item = &'a LeftOut>) -> Option<String> {
+    let items: Vec<&LeftOut> = items.filter(|item| item.why == Why::TooManyFiles).collect();
+    let meant: Option<Vec<String>> = items.iter().map(|item| pattern(&item.path)).collect();
+    let meant = meant.filter(|meant| meant.len() <= NAMED).map(|meant| format!(" = [{}]", meant.join(", ")));
+    let that = if items.len() == 1 { "that directory" } else { "such directories" };
+    (!items.is_empty()).then(|| format!("`include{}` in {FILE} covers {that}", meant.unwrap_or_default()))
+}
+
+/// The pattern that means the directory at `path`, as it is written in TOML; none where it
+/// could not be written as it is.
+fn pattern(path: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(path).ok()?;
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./ ".contains(c);
+    (text.chars().all(is_plain) && !text.ends_with(' ')).then(|| format!("\"{text}\""))
+}
+
 /// A line for each thing that `root` lacks: path, reason, number of files.
 pub fn lines(root: &Root) -> Vec<String> {
     all_lines(&root.left_out, &root.ignored)
@@ -81,7 +100,8 @@ fn line(item: &LeftOut) -> String {
         (word, detail) => format!("{word}: {detail}"),
     };
     let files = item.files.map(|files| format!(", {}", count(files, "file"))).unwrap_or_default();
-    format!("{}  {why}{files}", show_bytes(&item.path))
+    let way = way(std::iter::once(item)).map(|way| format!("; {way}")).unwrap_or_default();
+    format!("{}  {why}{files}{way}", show_bytes(&item.path))
 }
 
 #[cfg(test)]
@@ -144,7 +164,23 @@ mod tests {
     fn each_thing_has_a_line_with_its_reason() {
         assert_eq!(
             lines(&root(&[("out\n", Why::TooManyFiles)], &[("*.log", 1)])),
-            ["\"out\\n\"  too many files: its rule, 2 files", "1 file  ignored by `*.log`"]
+            [
+                "\"out\\n\"  too many files: its rule, 2 files; `include` in snapback.toml covers that directory",
+                "1 file  ignored by `*.log`"
+            ]
         );
+    }
+
+    #[test]
+    fn what_a_number_leaves_out_is_said_with_the_way_to_cover_it() {
+        let one = root(&[("a/uploads", Why::TooManyFiles)], &[]);
+        let way = "`include = [\"a/uploads\"]` in snapback.toml covers that directory";
+        assert_eq!(lines(&one), [format!("a/uploads  too many files: its rule, 2 files; {way}")]);
+        assert_eq!(clause(&[one]).unwrap(), format!("not covered: a/uploads (too many files); {way}"));
+        let two = root(&[("a", Why::TooManyFiles), ("b", Why::TooManyFiles)], &[]);
+        let way = "`include = [\"a\", \"b\"]` in snapback.toml covers such directories";
+        assert_eq!(clause(&[two]).unwrap(), format!("not covered: 2 too many files (a, b); {way}"));
+        // What a pattern would mean otherwise is not written as one.
+        assert_eq!(pattern(b"a[1]*"), None);
     }
 }

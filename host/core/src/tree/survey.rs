@@ -98,6 +98,9 @@ fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) ->
     found.databases.sort();
     found.ignored = walk.ignored();
     found.left_out = walk.take_left_out();
+    // That a directory is left out is often known only once it was entered.
+    let Survey { left_out, precious, .. } = &mut found;
+    precious.retain(|item| left_out.binary_search_by(|left| left.path.cmp(&item.path)).is_err());
     let mut rest = MOST_LEFT_OUT;
     for item in &mut found.left_out {
         item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
@@ -262,6 +265,22 @@ mod tests {
         assert_eq!(found.git.unwrap().position.head.branch(), Some(&b"main"[..]));
         let covered = look(&temp, &[("git", "true")], 100);
         assert_eq!((covered.git, covered.left_out), (None, vec![]));
+    }
+
+    #[test]
+    fn what_is_left_out_once_it_was_entered_is_not_named_as_covered() {
+        let temp = TempDir::new();
+        for path in ["env/pyvenv.cfg", "many/1", "many/2", "many/3", "few/1", "few/env/pyvenv.cfg"] {
+            write(&temp, path);
+        }
+        std::fs::create_dir(temp.path().join(".git")).unwrap();
+        std::fs::write(temp.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        std::fs::write(temp.path().join(".gitignore"), "env\nmany\nfew\n").unwrap();
+        let options = [("regenerable", "env holding pyvenv.cfg"), ("max-files-per-dir", "2")];
+        let found = look(&temp, &options, 100);
+        let left: Vec<_> = found.left_out.iter().map(|left| left.path.as_slice()).collect();
+        assert_eq!(left, [&b".git"[..], b"env", b"few/env", b"many"]);
+        assert_eq!(found.precious, [Precious { path: b"few".to_vec(), directory: true, files: 1 }]);
     }
 
     #[test]

@@ -145,8 +145,8 @@ impl Walk<'_> {
         }
         if directory {
             for rule in options.regenerable.iter().filter(|rule| rule.is_about(name)) {
-                if self.is_regenerable(rule, place, listing, name)? {
-                    return Ok(Verdict::Leave(Why::Regenerable, rule.text().into()));
+                if let Some(sign) = self.sign(rule, place, listing, name)? {
+                    return Ok(Verdict::Leave(Why::Regenerable, sign));
                 }
             }
         }
@@ -161,16 +161,20 @@ impl Walk<'_> {
         Verdict::Leave(Why::Ignored, pattern.map_or("", |pattern| pattern.text()).into())
     }
 
-    /// Whether `rule`, which is about `name`, holds as far as is seen from outside.
-    fn is_regenerable(&self, rule: &Rule, place: &Place, listing: &Listing, name: &[u8]) -> Result<bool> {
-        let beside = |files: &[crate::tree::select::Name]| files.iter().any(|file| listing.has_match(file));
+    /// The sign by which `rule`, which is about `name`, holds, in words; none where it does not,
+    /// as far as is seen from outside.
+    fn sign(&self, rule: &Rule, place: &Place, listing: &Listing, name: &[u8]) -> Result<Option<Arc<str>>> {
+        let beside = |files: &[crate::tree::select::Name]| {
+            let is_there = files.iter().any(|file| listing.has_match(file));
+            is_there.then(|| format!("beside {}", rule.files()).into())
+        };
         Ok(match rule.when() {
-            When::Always => true,
-            When::Holding(_) => false,
+            When::Always => Some(rule.text().into()),
+            When::Holding(_) => None,
             When::Beside(files) => beside(files),
             When::Ignored(files) => match self.git(place, name)? {
-                Git::Ignored => true,
-                Git::NotIgnored => false,
+                Git::Ignored => Some("ignored by git".into()),
+                Git::NotIgnored => None,
                 Git::Absent => beside(files),
             },
         })

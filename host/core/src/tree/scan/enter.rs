@@ -164,7 +164,7 @@ impl Walk<'_> {
             }
         };
         if !sure && let Some(rule) = self.held(name.to_bytes(), &handle, &scratch.listing) {
-            match leave(Why::Regenerable, rule.text(), None)? {
+            match leave(Why::Regenerable, &format!("holding {}", rule.files()), None)? {
                 Some(other) => (scope, sure) = (other, true),
                 None => return Ok(Enter::LeftOut),
             }

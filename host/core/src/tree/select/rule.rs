@@ -102,6 +102,17 @@ impl Rule {
         &self.text
     }
 
+    /// The files that it names, in words: one of them is the sign.
+    pub fn files(&self) -> String {
+        let files = ["holding", "beside"].iter().find_map(|word| self.text.split_once(&format!(" {word} ")));
+        let files: Vec<&str> = files.map_or("", |(_, files)| files).split_whitespace().collect();
+        match files.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
+
     /// Whether the rule is about directories that are called `name`.
     pub fn is_about(&self, name: &[u8]) -> bool {
         self.name.matches(name)
@@ -131,6 +142,10 @@ mod tests {
         assert!(rule.is_about(b"target") && !rule.is_about(b"targets"));
         let When::Ignored(files) = rule.when() else { panic!("{rule:?}") };
         assert!(files[1].matches(b"a.csproj") && !files[0].matches(b"a.csproj"));
+        assert_eq!(rule.files(), "Cargo.toml or *.csproj");
+        assert_eq!(Rule::parse("x beside a  b c").unwrap().files(), "a, b or c");
+        assert_eq!(Rule::parse("venv holding pyvenv.cfg").unwrap().files(), "pyvenv.cfg");
+        assert_eq!(Rule::parse("x ignored").unwrap().files(), "");
         assert!(Rule::parse("* holding CACHEDIR.TAG").unwrap().is_about(b"x"));
         assert!(
             matches!(Rule::parse("dist ignored").unwrap().when(), When::Ignored(files) if files.is_empty())
