@@ -41,6 +41,34 @@ fn stored_times_are_exact_when_that_was_asked_for() {
 }
 
 #[test]
+fn a_touch_alone_is_taken_back_where_stored_times_were_asked_for() {
+    each_user(|s| {
+        s.write("snapback.toml", "[snapshot]\ntimes = \"stored\"\n");
+        s.sh("mkdir d; echo 1 > d/f; echo 2 > d/g; touch -d 2001-01-01 d/f d/g d");
+        let mtime = |path: &str| fs::metadata(s.project().join(path)).unwrap().mtime();
+        let (old, new) = (978_307_200, 1_262_304_000);
+        s.run("touch -d 2010-01-01 d/f").says("1 modified");
+        assert_eq!(s.snapback(["diff", "--exit-code", "--names"]).out(), "M d/f\n");
+        for _ in 0..2 {
+            s.ok(["undo"]).says("M d/f").says("1 path");
+            assert_eq!((mtime("d/f"), mtime("d/g")), (old, old));
+            s.ok(["redo"]).says("M d/f");
+            assert_eq!((mtime("d/f"), mtime("d/g")), (new, old));
+        }
+        // A snapshot of other times is another one; one of the same is not.
+        s.ok(["snap"]).says("nothing changed");
+        s.sh("touch -d 2001-01-01 d/f");
+        s.ok(["snap"]).never_says("nothing changed");
+        // The time of a directory goes with what is in it.
+        s.run("touch -d 2010-01-01 d").says("nothing changed");
+        s.run("touch d/new; touch -d 2010-01-01 d").says("1 added");
+        s.ok(["undo"]);
+        assert_eq!(mtime("d"), new, "as it was before that run");
+        s.ok(["verify"]);
+    });
+}
+
+#[test]
 fn a_build_sees_what_was_restored() {
     if !have("make") {
         return;

@@ -11,6 +11,7 @@ use crate::history::snapshot::{Captured, LeftOut, Snapshot};
 use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
 use crate::text::Bytes;
+use crate::tree::compare::{Only, compare};
 use crate::tree::root::{Root, Why};
 use crate::tree::view::read_root;
 use crate::volume::{Volume, directory_of};
@@ -209,7 +210,7 @@ pub(super) fn directories<'a>(
     })
 }
 
-/// Whether two captures hold the same state, times aside; with `git`, also of the
+/// Whether two captures hold the same state, times aside where they do not count; with `git`, also of the
 /// repositories whose work trees they are.
 fn same_state(source: &dyn Source, a: &Captured, b: &Captured, git: bool) -> Result<bool> {
     if a.parts.len() != b.parts.len() {
@@ -223,6 +224,12 @@ fn same_state(source: &dyn Source, a: &Captured, b: &Captured, git: bool) -> Res
     Ok(true)
 }
 
+/// Whether files of two captures of one state were touched, where that counts.
+fn is_touched(source: &dyn Source, a: &Root, b: &Root) -> Result<bool> {
+    let counts = a.times != b.times && a.counts_times() && b.counts_times();
+    Ok(counts && compare(source, a, b, &Only::default())?.next().transpose()?.is_some())
+}
+
 /// Whether two objects are the same state; with `git`, also where repositories stand.
 pub(super) fn same_content(source: &dyn Source, a: &Key, b: &Key, git: bool) -> Result<bool> {
     if a == b || a.kind() != b.kind() {
@@ -231,7 +238,7 @@ pub(super) fn same_content(source: &dyn Source, a: &Key, b: &Key, git: bool) -> 
     Ok(match a.kind() {
         ObjectKind::Root => {
             let (a, b) = (Root::decode(&source.read(a)?)?, Root::decode(&source.read(b)?)?);
-            a.same_state(&b) && (!git || a.git == b.git)
+            a.same_state(&b) && (!git || a.git == b.git) && !is_touched(source, &a, &b)?
         }
         ObjectKind::Database => Database::load(source, a)?.same_state(&Database::load(source, b)?),
         ObjectKind::Volume => Volume::load(source, a)?.same_state(&Volume::load(source, b)?, source)?,

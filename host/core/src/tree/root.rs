@@ -57,6 +57,12 @@ pub struct GitRecord {
 }
 
 impl Root {
+    /// Whether the times of files count as state: they come back exactly.
+    pub fn counts_times(&self) -> bool {
+        let set = self.options.iter().rev().find(|(key, _)| key == "times");
+        set.is_some_and(|(_, value)| value == "stored")
+    }
+
     /// Whether `other` is the same state, times aside.
     pub fn same_state(&self, other: &Self) -> bool {
         self.top == other.top

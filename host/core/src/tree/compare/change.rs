@@ -135,6 +135,13 @@ impl Change {
         }
     }
 
+    /// Whether it is a change to tell of and to take back. With `times`, a file that was only
+    /// touched is one; a directory, whose time goes with what is in it, never.
+    pub fn is_told(&self, times: bool) -> bool {
+        let aspects = self.aspects();
+        aspects.any_but_time() || times && aspects.time && !self.becomes_dir()
+    }
+
     /// Whether `before` is a directory.
     pub fn was_dir(&self) -> bool {
         is_dir(self.before.as_ref())

@@ -24,16 +24,21 @@ use super::root::Root;
 use crate::error::Result;
 use crate::store::Source;
 
-/// The changes that lead from `before` to `after`, times aside, sorted by path.
+/// The changes that lead from `before` to `after`, sorted by path: times aside, but where
+/// both count those of files.
 pub fn compare<'a>(
     source: &'a dyn Source,
     before: &Root,
     after: &Root,
     only: &Only,
 ) -> Result<impl Iterator<Item = Result<Change>> + use<'a>> {
-    let walk = Walk::new(source, before, after, only)?;
-    Ok(walk.filter_map(|step| match step {
-        Ok(Step::Change(change)) if !change.passage => Some(Ok(change)),
+    let times = before.counts_times() && after.counts_times();
+    let walk = match times {
+        true => Walk::with_times(source, before, after, only)?,
+        false => Walk::new(source, before, after, only)?,
+    };
+    Ok(walk.filter_map(move |step| match step {
+        Ok(Step::Change(change)) if !change.passage && (!times || change.is_told(true)) => Some(Ok(change)),
         Ok(_) => None,
         Err(error) => Some(Err(error)),
     }))

@@ -41,6 +41,8 @@ pub struct Plan {
     pub notes: Vec<Refusal>,
     /// There is no room for it.
     pub no_space: Option<Error>,
+    /// Whether the times of files count as changes.
+    pub(super) times: bool,
     pub(super) links: crate::tree::apply::Links,
     /// The steps that lead there.
     pub(super) tape: Tape,
@@ -88,6 +90,7 @@ impl Plan {
     fn walk(&mut self, request: &Request<'_>, mut check: Option<&mut check::Check<'_>>) -> Result<()> {
         let (before, after) = (request.current, request.stored);
         let mut walk = Walk::with_times(request.source, before, after, request.only)?;
+        self.times = before.counts_times() && after.counts_times();
         // What was refused, with all in it: it is known, and nothing is done about it.
         let mut refused: Option<Vec<u8>> = None;
         while let Some(step) = walk.next() {

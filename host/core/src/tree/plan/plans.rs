@@ -25,7 +25,7 @@ impl Plans {
         Some(plans.swap_remove(at).2)
     }
 
-    /// Calls `act` for each change, times aside, that the plan from `current` to `stored`
+    /// Calls `act` for each change that is told of, as the plan from `current` to `stored`
     /// makes, sorted by path; none if there is no such plan.
     pub fn changes(
         &self,
@@ -40,7 +40,7 @@ impl Plans {
                 return Ok(());
             }
             let change = step.change()?;
-            if change.aspects().any_but_time() { act(&change) } else { Ok(()) }
+            if change.is_told(plan.times) { act(&change) } else { Ok(()) }
         }))
     }
 
