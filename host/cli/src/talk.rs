@@ -76,7 +76,10 @@ impl Report for Talk {
             "info" => Level::More,
             _ => Level::Most,
         };
-        self.at(level, format_args!("{target}: {message}"));
+        match is_named(target, message) {
+            true => self.at(level, message),
+            false => self.at(level, format_args!("{target}: {message}")),
+        }
     }
 
     fn moved(&self, root: &std::path::Path) {
@@ -115,6 +118,11 @@ impl Report for Talk {
         self.say(format_args!("{doing}: {error}"));
         error.hint_text().into_iter().for_each(|hint| self.detail(hint));
     }
+}
+
+/// Whether `message` says itself that it is about `target`.
+fn is_named(target: &str, message: &str) -> bool {
+    message.split(|c: char| c.is_whitespace() || ",;:`'\"()".contains(c)).any(|word| word == target)
 }
 
 /// An error as it is shown: what failed and why, and what to do.
@@ -175,6 +183,13 @@ mod tests {
     #[test]
     fn no_control_character_reaches_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\rc\n     d"), "a\\u{1b}[2Jb\\rc\n  d");
+    }
+
+    #[test]
+    fn a_target_is_named_once() {
+        assert!(is_named("shop.db", "shop.db is not a SQLite database"));
+        assert!(is_named("data", "could not open `data`: no such file"));
+        assert!(!is_named("shop.db", "data/shop.db is locked") && !is_named("a", "a.db is locked"));
     }
 
     #[test]

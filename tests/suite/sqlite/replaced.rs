@@ -190,3 +190,28 @@ fn what_could_not_be_undone_is_not_counted_and_the_history_still_outlives_the_fo
         assert_eq!((s.read("f").as_str(), s.read("g").as_str()), ("old\n", "old\n"));
     });
 }
+
+#[test]
+fn who_still_has_the_removed_database_open_is_named() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        let word = "still has the removed d/app.db open: restart it, what it writes is lost";
+        for removal in ["rm d/app.db*", "rm -r d"] {
+            s.sh("rm -rf d; mkdir d");
+            make(s, "d/app", "wal", 20);
+            let file = fs::File::open(s.project().join("d/app.db")).unwrap();
+            let mut holder = s.command("sleep").arg("600").stdin(file).spawn().unwrap();
+            s.run(&format!("{removal}; echo new > f"));
+            let said = s.ok(["undo"]);
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+            said.says(&format!("snapback: sleep (pid {}) {word}", holder.id()));
+            assert_eq!(count(s, "d/app"), "[(20,)]");
+            // Nobody has what is there now.
+            s.ok(["redo"]).never_says("still has");
+            s.ok(["undo"]).never_says("still has");
+        }
+    });
+}

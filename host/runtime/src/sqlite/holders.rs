@@ -3,12 +3,16 @@
 //!
 //! Processes of others cannot be looked into; what holds a lock is still named.
 
+use super::place::path_of;
 use rustix::fs::AtFlags;
 use snapback_core::database::{SIDES, side};
 use snapback_core::disk::Dir;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// At most so many are named.
 const NAMED: usize = 5;
@@ -42,6 +46,24 @@ pub fn of(dir: &Dir, name: &[u8]) -> Vec<Holder> {
     pids.into_iter().filter_map(holder).take(NAMED).collect()
 }
 
+/// Who still has a database open that was `name` in `dir` and was removed from there, with its
+/// log or without: what these write goes with it.
+pub fn of_removed(dir: &Dir, name: &[u8]) -> Vec<Holder> {
+    // Where it was, as the system knows it of who opened it.
+    let Ok(path) = path_of(dir, name) else { return Vec::new() };
+    let sides = SIDES.iter().map(|suffix| side(path.as_os_str().as_bytes(), suffix));
+    let mut removed: BTreeSet<Vec<u8>> = sides.chain([path.as_os_str().as_bytes().to_vec()]).collect();
+    removed = removed.into_iter().map(|path| [&path[..], b" (deleted)"].concat()).collect();
+    let is_removed = |fd: &Path| {
+        let of = fs::read_link(fd);
+        of.is_ok_and(|of| removed.contains(of.as_os_str().as_bytes()))
+            && fs::metadata(fd).is_ok_and(|meta| meta.nlink() == 0)
+    };
+    let mut pids = using(&is_removed);
+    pids.remove(&std::process::id());
+    pids.into_iter().filter_map(holder).take(NAMED).collect()
+}
+
 /// The processes that hold locks on `files`. Devices are not compared: some file systems
 /// have one for locks and another for all else.
 fn locking(text: &str, files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
@@ -55,15 +77,19 @@ fn locking(text: &str, files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
 
 /// The processes that have one of `files` open.
 fn opening(files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
+    using(&|fd| {
+        let stat = rustix::fs::statat(rustix::fs::CWD, fd, AtFlags::empty());
+        stat.is_ok_and(|stat| files.contains(&(stat.st_dev, stat.st_ino)))
+    })
+}
+
+/// The processes with an open file of which `is_meant` is true, by the link in /proc.
+fn using(is_meant: &dyn Fn(&Path) -> bool) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        let is_ours = |path: std::path::PathBuf| {
-            let stat = rustix::fs::statat(rustix::fs::CWD, &path, AtFlags::empty());
-            stat.is_ok_and(|stat| files.contains(&(stat.st_dev, stat.st_ino)))
-        };
-        if open.map(|entry| entry.path()).any(is_ours) {
+        let mut open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        if open.any(|entry| is_meant(&entry.path())) {
             found.insert(pid);
         }
     }
@@ -79,6 +105,36 @@ fn holder(pid: u32) -> Option<Holder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_a_removed_database_open_is_found() {
+        let scratch = crate::testing::Scratch::new();
+        let dir = Dir::open(scratch.path()).unwrap();
+        let held = |name: &str| {
+            fs::write(scratch.path().join(name), "x").unwrap();
+            let file = fs::File::open(scratch.path().join(name)).unwrap();
+            std::process::Command::new("sleep").arg("600").stdin(file).spawn().unwrap()
+        };
+        for name in ["a.db", "a.db-wal"] {
+            let mut holder = held(name);
+            // Until it has become the program, it is a copy of this one.
+            let pid = holder.id();
+            let is = |found: &[Holder]| found.iter().any(|found| found.pid == pid && found.name == "sleep");
+            let there = of_removed(&dir, b"a.db");
+            fs::remove_file(scratch.path().join(name)).unwrap();
+            let found = loop {
+                let found = of_removed(&dir, b"a.db");
+                if is(&found) || fs::read(format!("/proc/{pid}/comm")).unwrap() == b"sleep\n" {
+                    break of_removed(&dir, b"a.db");
+                }
+            };
+            let other = of_removed(&dir, b"b.db");
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+            assert_eq!((there.len(), other.len()), (0, 0), "{name}");
+            assert!(is(&found), "{name}: {found:?}");
+        }
+    }
 
     #[test]
     fn locks_are_found_by_inode() {

@@ -18,7 +18,7 @@ use super::claim::Claim;
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, pages, put, recover, whole};
+use super::{Database, holders, pages, put, recover, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header;
 use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
@@ -73,7 +73,10 @@ pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: 
         (stored, recovering) = (Some(image), Some(Call { writer: Some(writer), ..call.clone() }));
     }
     let call = recovering.as_ref().unwrap_or(call);
-    Restore { database, call, dir: &dir, stored, current, current_key: key }.go()
+    let restore = Restore { database, call, dir: &dir, stored, current, current_key: key };
+    restore.go()?;
+    restore.tell_left_behind();
+    Ok(())
 }
 
 /// A directory that its owner may not write to, and may while files come and go in it.
@@ -128,6 +131,26 @@ impl Restore<'_> {
             }
         }
         settle(self.call, self.dir, file)
+    }
+
+    /// Tells who goes on with a file that was removed from where the database is now.
+    fn tell_left_behind(&self) {
+        let place = &self.database.place;
+        let holders = match self.stored {
+            Some(_) => holders::of_removed(self.dir, place.name()),
+            None => Vec::new(),
+        };
+        let who: Vec<String> = holders.iter().map(ToString::to_string).collect();
+        if !who.is_empty() {
+            let (has, it, writes) = match who.len() {
+                1 => ("has", "it", "it writes"),
+                _ => ("have", "them", "they write"),
+            };
+            let (who, shown) = (who.join(", "), place.shown());
+            let text =
+                format!("{who} still {has} the removed {shown} open: restart {it}, what {writes} is lost");
+            self.call.report.log(&self.call.target.name, "warn", &text);
+        }
     }
 
     fn in_place(&self, image: &Image<'_>) -> Result<()> {
