@@ -105,13 +105,17 @@ fn the_manual_is_made_of_the_same_words_as_the_help() {
         assert!(pages.lines().any(|l| l == page), "{pages}");
     }
     s.ok(["man"]).prints(".TH");
-    s.snapback(["man", "no/such"]).fails(2, &["no/such", "directory"]);
+    s.ok(["man", "../new/home/share/man1"]);
+    assert_eq!(s.sh("ls ../new/home/share/man1"), pages, "directories are made for it");
+    s.sh("touch file");
+    s.snapback(["man", "file"]).fails(2, &["file", "directory"]);
     if have("man") {
         let text = s.sh("MANWIDTH=100 man -l ../man/snapback-run.1 | col -b");
         for words in [
             "--undo-on-failure",
             "snapback run -m 'before the codemod' -- npx codemod src",
             "Snapshot only this target",
+            "[--only <NAME>]...",
         ] {
             assert!(text.contains(words), "{words}\n{text}");
         }
@@ -147,6 +151,65 @@ fn a_misspelt_command_flag_or_name_is_answered_with_the_right_one() {
     ] {
         s.snapback(words).exits(code).says(right);
     }
+}
+
+#[test]
+fn habits_of_git_and_of_shells_are_answered_with_the_way_here() {
+    let s = sandbox();
+    s.sh("mkdir -p src/in; echo 1 > src/a; echo 1 > README.md");
+    s.run("rm README.md; echo 2 > src/a");
+    for (words, code, right) in [
+        (&["log"][..], 2, "snapback list"),
+        (&["undo", "src/a"], 2, "snapback undo --path src/a"),
+        (&["restore", "README.md"], 1, "snapback restore @0 --path README.md"),
+        (&["restore", "--path", "src/a"], 2, "@0 is the newest"),
+        (&["diff", "src"], 1, "snapback diff --path src"),
+        (&["show"], 2, "@0 is the newest"),
+        (&["run", "cd src && ls"], 127, "snapback run -- sh -c 'cd src && ls'"),
+        (&["backends", "add", "/nonexistent"], 1, "NAME.wasm"),
+        (&["-C", "src/in", "cat", "@0", "src/a"], 1, "-C"),
+    ] {
+        let said = s.snapback(words);
+        said.exits(code);
+        let hint = said.err();
+        let hint = hint.lines().find_map(|line| line.strip_prefix("hint: "));
+        assert!(hint.is_some_and(|hint| hint.contains(right)), "{words:?}: {said}");
+    }
+    s.snapback(["undo", "--json", "src/a"]).exits(2).says("--path src/a").says("\"kind\":\"invalid\"");
+    s.snapback(["restore", "--json"]).exits(2).says("were not provided: <ID>");
+}
+
+#[test]
+fn long_commands_are_cut_where_a_sentence_names_them() {
+    let s = sandbox();
+    let long = "echo line >> f # some comment\n".repeat(60);
+    s.snapback(["run", "--", "sh", "-c", &long]).exits(0);
+    let whole = s.ok(["show", "@0"]).out();
+    assert_eq!(whole.matches("some comment").count(), 60, "{whole}");
+    for said in [s.ok(["status"]).out(), s.ok(["undo"]).err(), s.ok(["status"]).out()] {
+        assert!(said.contains("echo line") && said.matches("some comment").count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn what_stays_beyond_a_wanted_size_is_said_with_the_reason() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.run("echo 1 > f");
+    for words in [&["gc", "--max-size", "1B"][..], &["gc", "--max-size", "1B", "-n"]] {
+        s.ok(words).says("more than 1 B").says("never dropped");
+    }
+    s.ok(["gc", "--max-size", "1GiB"]).never_says("never dropped");
+    s.ok(["gc"]).never_says("never dropped");
+}
+
+#[test]
+fn paths_that_are_not_there_are_named_once_in_a_run() {
+    let s = sandbox();
+    s.write("snapback.toml", "[snapshot]\npaths = [\"f\", \"nosuch\"]\n");
+    s.write("f", "0");
+    let said = s.run("echo 1 > f").err();
+    assert_eq!(said.matches("nosuch is among `paths`").count(), 1, "{said}");
 }
 
 #[test]

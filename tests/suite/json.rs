@@ -229,3 +229,29 @@ fn what_was_edited_after_the_run_is_told_apart() {
     let between = s.ok(["diff", &newest(&s), "@1", "--json"]).json();
     assert!(between["changes"].as_array().unwrap().iter().all(|c| c["by"].is_null()));
 }
+
+#[test]
+fn the_report_of_a_run_has_the_same_keys_whatever_became_of_it() {
+    let s = sandbox();
+    let report = |words: &[&str], code| -> Value {
+        s.sh("rm -f ../report");
+        s.snapback([&["run", "--report", "../report"], words].concat()).exits(code);
+        serde_json::from_str(&s.read("../report")).unwrap()
+    };
+    let keys = |report: &Value| report.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    let usual = report(&["--", "true"], 0);
+    let failed = report(&["--undo-on-failure", "--", "sh", "-c", "echo 1 > f; exit 7"], 7);
+    let missing = report(&["--", "nosuch"], 127);
+    assert!(!s.has("f"));
+    for other in [&failed, &missing] {
+        assert_eq!(keys(&usual), keys(other));
+    }
+    assert_eq!(
+        (&usual["undone"], &failed["undone"], &missing["git"]),
+        (&Value::Null, &true.into(), &Value::Null)
+    );
+    let docs = include_str!("../../docs/USE.md");
+    for key in keys(&usual) {
+        assert!(docs.contains(&format!("`{key}`")), "{key} is documented");
+    }
+}

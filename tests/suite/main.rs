@@ -2,6 +2,7 @@
 //! other people's tools. A file for each theme; nothing here knows what is inside.
 
 mod agents;
+mod alone;
 mod asked;
 mod attributes;
 mod bad_input;

@@ -37,7 +37,8 @@ fn a_removed_project_stays_removed_until_undo_brings_it_back() {
         at_home(s, &["-C", "project", "undo", "-n"]).exits(0).says("3 to bring back");
         at_home(s, &["-C", "project", "snap"]).fails(1, &["is gone"]);
         assert!(!s.project().exists(), "nothing but an undo makes it again");
-        at_home(s, &["-C", "project", "undo"]).exits(0).says("is there again from");
+        let undo = at_home(s, &["-C", "project", "undo"]);
+        undo.exits(0).says("is there again from").never_says("changed after");
         assert_eq!(fs::metadata(s.project()).unwrap().mode() & 0o7777, 0o751);
         assert_back(&before, &Record::default(), &Record::take(&s.project()));
         s.ok(["verify"]);

@@ -13,7 +13,7 @@ use crate::umask;
 use rustix::fs::Access;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use rustix::process::{getpid, kill_process, waitid, waitpid};
-use snapback_core::error::{Error, Kind, Result, show, show_bytes};
+use snapback_core::error::{Error, Kind, Result, shell_word, show, show_bytes};
 use snapback_core::history::Id;
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -88,7 +88,7 @@ impl<'a> Wrapped<'a> {
         }
         Err(match refused {
             Some((file, why)) => not_executable(&file, why),
-            None => no_command(name),
+            None => no_command(name, words.len()),
         })
     }
 
@@ -112,7 +112,7 @@ impl<'a> Wrapped<'a> {
             other => other,
         });
         let child = started.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if !self.file.exists() => no_command(name),
+            io::ErrorKind::NotFound if !self.file.exists() => no_command(name, self.words.len()),
             // The file is there: what its `#!` line names is not.
             io::ErrorKind::NotFound => not_executable(&self.file, Obstacle::Interpreter),
             _ => {
@@ -177,10 +177,18 @@ fn stop_with(pid: Pid) {
     }
 }
 
-fn no_command(name: &OsStr) -> Unstartable {
+/// There is no command `name`, the first of so many `words`.
+fn no_command(name: &OsStr, words: usize) -> Unstartable {
+    const OF_A_SHELL: &[u8] = b" \t\n;&|<>$`(){}*?!~";
     let why = format!("there is no command {}", show_bytes(name.as_bytes()));
-    let error = Error::new(Kind::NotFound, why).hint("nothing was run; check its name, and PATH");
-    Unstartable { error, code: Code::NO_COMMAND }
+    let is_line = words == 1 && name.as_bytes().iter().any(|byte| OF_A_SHELL.contains(byte));
+    let hint = match is_line {
+        true => {
+            format!("nothing was run; a line for the shell is `snapback run -- sh -c {}`", shell_word(name))
+        }
+        false => "nothing was run; check its name, and PATH".to_owned(),
+    };
+    Unstartable { error: Error::new(Kind::NotFound, why).hint(hint), code: Code::NO_COMMAND }
 }
 
 /// Why a file cannot be executed, and what to do.
@@ -229,6 +237,13 @@ mod tests {
         assert_eq!(code("./program", "", Some(&dir)), Ok(dir.join("./program")));
         assert_eq!(code("nothing", search, None), Err(Code::NO_COMMAND));
         assert_eq!(code("", search, None), Err(Code::NO_COMMAND));
+        let hint = |all: &[&str]| {
+            let all: Vec<OsString> = all.iter().map(OsString::from).collect();
+            let refused = Wrapped::find(&all, OsStr::new(search), None).unwrap_err();
+            refused.error.hint_text().unwrap().to_owned()
+        };
+        assert!(hint(&["cd src && ls"]).ends_with("`snapback run -- sh -c 'cd src && ls'`"));
+        assert!(hint(&["no such", "x"]).contains("PATH") && hint(&["nothing"]).contains("PATH"));
         assert_eq!(code("plain", search, None), Err(Code::NOT_EXECUTABLE));
         assert_eq!(code("folder", search, None), Err(Code::NOT_EXECUTABLE));
         // A later one that can be executed wins over an earlier one that cannot.

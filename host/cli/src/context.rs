@@ -11,9 +11,11 @@ use crate::places::{self, Places};
 use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::terminal::Terminal;
+use crate::usage;
 use snapback_core::backend::Cancel;
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::history::Snapshot;
 use snapback_core::history::clock::{Clock, System};
 use snapback_core::pace::Pace;
 use snapback_core::project::STORE;
@@ -156,7 +158,8 @@ impl Context {
         let mut folders = vec![places.data.join("plugins")];
         folders.extend(plugins_of(root));
         folders.extend(places.plugin_path.iter().cloned());
-        let mut own = vec![places.state.clone(), places.cache.clone(), places.config.clone()];
+        let mut own =
+            [&places.state, &places.cache, &places.config, &places.spare].map(Clone::clone).to_vec();
         own.extend(folders.iter().cloned());
         let roots = Roots::new(&places.state);
         let own = move || {
@@ -164,7 +167,7 @@ impl Context {
             own.iter().cloned().chain(stores).collect()
         };
         Setup {
-            cache: Some(places.cache.join("components")),
+            cache: vec![places.cache.join("components"), places.spare.clone()],
             folders,
             trust: Trust::new(Some(places.state.clone()), places.trusted.clone()),
             around: Surroundings {
@@ -212,6 +215,17 @@ impl Context {
             }
         };
         paths.iter().map(inside).collect()
+    }
+
+    /// The snapshot that `text` names for the command `verb`, which takes paths by a flag.
+    ///
+    /// # Errors
+    /// When there is none or there are several.
+    pub fn find(&self, project: &Project, verb: &str, text: &str) -> Result<Snapshot> {
+        project.find(text).map_err(|error| {
+            let hint = usage::path_for_id(verb, text, &self.here).filter(|_| error.kind() == Kind::NotFound);
+            hint.into_iter().fold(error, Error::hint)
+        })
     }
 
     /// The present, in milliseconds since 1970.

@@ -26,6 +26,8 @@ pub struct Places {
     pub config: PathBuf,
     /// Where what can be made again is kept.
     pub cache: PathBuf,
+    /// Where compiled components are kept when that cannot be written.
+    pub spare: PathBuf,
     /// Where the user's components are.
     pub data: PathBuf,
     /// More directories with components.
@@ -70,6 +72,9 @@ impl Places {
             state: dir("XDG_STATE_HOME", ".local/state"),
             config: dir("XDG_CONFIG_HOME", ".config"),
             cache: dir("XDG_CACHE_HOME", ".cache"),
+            spare: absolute("TMPDIR")
+                .unwrap_or_else(|| "/tmp".into())
+                .join(format!("snapback-components-{uid}")),
             data: dir("XDG_DATA_HOME", ".local/share"),
             plugin_path: env::var_os("SNAPBACK_PLUGIN_PATH")
                 .map(|list| env::split_paths(&list).filter(|dir| dir.is_absolute()).collect())

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let begin = Instant::now();
     let registry = Registry::new(Setup {
-        cache: Some(dir.join("components")),
+        cache: vec![dir.join("components")],
         folders: vec![dir.join("plugins")],
         ..Setup::default()
     });

@@ -25,8 +25,8 @@ use wasmtime::component::Component;
 /// Where things are; the environment is the caller's to read.
 #[derive(Debug, Clone, Default)]
 pub struct Setup {
-    /// Where compiled components are kept; nowhere, when not given.
-    pub cache: Option<PathBuf>,
+    /// Where compiled components are kept: in the first of these that can be used.
+    pub cache: Vec<PathBuf>,
     /// Directories with components, in the order in which they are looked through.
     pub folders: Vec<PathBuf>,
     /// What the user agreed to.

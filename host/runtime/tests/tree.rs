@@ -45,7 +45,7 @@ impl World {
         fs::create_dir_all(&root).unwrap();
         let store = Store::create(&top.join("store"), Disk::default().with_sync(false)).unwrap();
         let setup = Setup {
-            cache: Some(top.join("components")),
+            cache: vec![top.join("components")],
             folders: vec![top.join("plugins")],
             ..Setup::default()
         };

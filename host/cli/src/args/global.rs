@@ -25,7 +25,7 @@ pub struct Global {
     /// When to use colour
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, global = true)]
     pub color: Colour,
-    /// Answer yes to every question
+    /// Answer yes to every question but what a target may reach outside the project
     #[arg(long, global = true)]
     pub yes: bool,
 }

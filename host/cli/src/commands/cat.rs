@@ -5,10 +5,11 @@ use crate::contents::{self, Found};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::output::Out;
-use snapback_core::error::{Error, Kind, Result, show_bytes};
+use snapback_core::error::{Error, Kind, Result, shell_word, show_bytes};
 use snapback_core::history::Snapshot;
 use snapback_core::store::content::{self, Piece};
 use snapback_core::store::{BLOCK, Source};
+use snapback_core::text::Bytes;
 use snapback_core::tree::node::{Entry, Node};
 use std::path::Path;
 
@@ -21,7 +22,17 @@ pub fn run(context: &mut Context, args: &CatArgs) -> Result<Code> {
     let store = project.need_store()?.clone();
     let snapshot = project.find(&args.id)?;
     let path = context.inside(&project, std::slice::from_ref(&args.path))?.remove(0).0;
-    let entry = find(project.root(), &*store, &snapshot, &path)?;
+    let from_root = || {
+        let named = Bytes::from(&*args.path);
+        let there =
+            find(project.root(), &*store, &snapshot, &named.0).is_ok() && project.root() != context.here;
+        there.then(|| {
+            let root = shell_word(project.root());
+            format!("paths are seen from where you are; with `-C {root}` it is there")
+        })
+    };
+    let entry = find(project.root(), &*store, &snapshot, &path)
+        .map_err(|error| from_root().into_iter().fold(error, Error::hint))?;
     write(&*store, &entry, &path, &mut context.out)?;
     context.out.flush()?;
     Ok(Code::DONE)

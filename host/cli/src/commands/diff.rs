@@ -37,10 +37,10 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let store = project.need_store()?.clone();
     let paths = context.inside(&project, &args.paths)?;
     let from = match &args.from {
-        Some(id) => project.find(id)?,
+        Some(id) => context.find(&project, "diff", id)?,
         None => before_last_step(&project)?,
     };
-    let to = args.to.as_ref().map(|id| project.find(id)).transpose()?;
+    let to = args.to.as_ref().map(|id| context.find(&project, "diff", id)).transpose()?;
     let present: Option<Present> = match &to {
         Some(_) => None,
         None => Some(consent::with(context, &project, || project.present(&from, args.patch))?),

@@ -17,6 +17,7 @@ use snapback_core::session::{Bounds, Freed, History};
 pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     context.refuse_inside_run("gc")?;
     let project = context.open()?;
+    let mut rest = None;
     let freed = match project.store() {
         // With `--all` it need not be called in a project.
         None if args.all => Freed::default(),
@@ -26,16 +27,34 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
             match args.dry {
                 true => {
                     context.tell_outlived(&project);
-                    project.would_free(&bounds)?
+                    let freed = project.would_free(&bounds)?;
+                    rest = Some(project.need_store()?.usage()?.1.saturating_sub(freed.bytes));
+                    freed
                 }
                 // Also while a step is unfinished: what that needs is kept, and it may need the space.
-                false => project.lock_unrecovered()?.gc(&bounds)?,
+                false => {
+                    let session = project.lock_unrecovered()?;
+                    let freed = session.gc(&bounds)?;
+                    rest = Some(session.need_store()?.usage()?.1);
+                    freed
+                }
             }
         }
     };
     let histories = if args.all { Some(histories::collect(context, args.dry)?.dropped) } else { None };
-    tell(context, &freed, histories.as_deref(), args.dry)
+    let code = tell(context, &freed, histories.as_deref(), args.dry)?;
+    if let (Some(most), Some(rest)) =
+        (args.max_size, rest.filter(|rest| args.max_size.is_some_and(|most| *rest > most)))
+    {
+        let (rest, most) = (human(rest), human(most));
+        context.talk.say(format_args!("{rest} stay, more than {most}: {NEEDED}"));
+    }
+    Ok(code)
 }
+
+/// Why not everything can go.
+const NEEDED: &str =
+    "what the next undo and redo need, the newest run and pinned snapshots are never dropped";
 
 /// Says what was dropped.
 ///

@@ -95,7 +95,7 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
         return was_finished(context, &session, finished);
     }
-    let plan = consent::with(context, &session, || session.plan_part(&wish.ask, &narrow))?;
+    let plan = consent::with(context, &session, || session.plan_part(&wish.ask, &narrow)).map_err(in_use)?;
     forewarn(context, &plan);
     announce(context, &plan, &session);
     agree(context, &plan)?;
@@ -108,6 +108,15 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         json::write(&mut context.out, &report.with(beyond, lacks))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
+}
+
+/// What is in use keeps all targets back; the others can be named.
+fn in_use(error: Error) -> Error {
+    if error.kind() != Kind::Busy {
+        return error;
+    }
+    let hint = format!("{}; `--target NAME` puts back one of the others", crate::talk::hint(&error));
+    error.context("nothing was put back").hint(hint)
 }
 
 /// A dry run: says what would be done. Nothing is written, not even what a lost store lacks.
@@ -154,7 +163,8 @@ fn was_finished(context: &mut Context, session: &Session, finished: &Finished) -
     };
     let next = match (next, step.verb) {
         (Some(next), Verb::Redo) => {
-            format!("the next `snapback redo` does {} again", describe(session, next))
+            let before = session.load(&next.before).ok();
+            format!("the next `snapback redo` {}", words::again(next, before.as_ref()))
         }
         (Some(next), _) => format!("the next `snapback undo` takes back {}", describe(session, next)),
         (None, _) => format!("there is nothing more to {verb}"),

@@ -14,7 +14,7 @@ use snapback_core::session::Ask;
 /// When there is no such snapshot, or it fails.
 pub fn run(context: &mut Context, args: &RestoreArgs) -> Result<Code> {
     let project = context.open()?;
-    let to = project.find(&args.id)?;
+    let to = context.find(&project, "restore", &args.id)?;
     if args.interactive {
         return review::choose(context, project, to, None, args.dry);
     }

@@ -80,7 +80,7 @@ pub fn choose(
     };
     drop(present);
     let Some(decided) = decided else {
-        context.talk.say("left without an end: nothing was changed");
+        context.talk.say("left before the end: nothing was changed");
         return Ok(Code::DONE);
     };
     let narrow = decided.narrow();

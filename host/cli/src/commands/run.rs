@@ -18,6 +18,7 @@ use crate::survivors::{self, Survivor};
 use crate::{contents, places};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
+use snapback_core::project::STORE;
 use snapback_core::session::{Ask, Difference, Ended, Environment, Project, Request, Running, Selection};
 use snapback_core::text::Bytes;
 use std::fs;
@@ -46,10 +47,26 @@ pub fn run(context: &mut Context, args: &RunArgs) -> Code {
     }
 }
 
+/// Why there is no snapshot, with what that means for the command.
+fn not_started(error: Error) -> Error {
+    if error.kind() == Kind::Cancelled {
+        // Who stopped it knows.
+        return error;
+    }
+    let way = (error.kind() == Kind::Busy).then(|| {
+        let hint = crate::talk::hint(&error);
+        format!("{hint}; `snapback run --skip NAME` goes without a target, `snapback status` has their names")
+    });
+    let error = error.context("the command was not started");
+    way.into_iter().fold(error, Error::hint)
+}
+
 /// A run whose snapshot is committed.
 struct Begun {
     project: Project,
     snapshot: Snapshot,
+    /// Whether it is the first snapshot of the project.
+    first: bool,
     mark: Running,
     signals: Signals,
     intervals: Option<Intervals>,
@@ -68,8 +85,11 @@ struct Last<'a> {
 fn start(context: &mut Context, args: &RunArgs, report: Option<&Path>) -> Result<Code, Unstartable> {
     let directory = directory(context)?;
     let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
-    let mut begun = begin(context, args)?;
+    let mut begun = begin(context, args).map_err(not_started)?;
     context.talk.say(take::line(&begun.project, &begun.snapshot));
+    if begun.first {
+        take::tell_first(context, &begun.project);
+    }
     begun.intervals = intervals(context, args, &begun).unwrap_or_else(|error| {
         context.talk.say(format_args!("no snapshots by time: {error}"));
         None
@@ -137,6 +157,7 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
     let session = take::lock(context, &mut request)?;
     // From here on a signal must not leave half a snapshot.
     let signals = Signals::watch(context.cancel.clone())?;
+    let first = take::is_first(&session);
     let taken = take::take(context, &session, request).map_err(signals::stopped)?;
     if let Err(error) = context.cancel.check() {
         // Asked too late to stop the snapshot, and still before the command.
@@ -144,7 +165,7 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
         return Err(signals::stopped(error));
     }
     let mark = session.begin_run(&taken.snapshot.id)?;
-    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals, intervals: None })
+    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, first, mark, signals, intervals: None })
 }
 
 /// Snapshots by time, where they were asked for.
@@ -169,7 +190,7 @@ fn intervals(context: &Context, args: &RunArgs, begun: &Begun) -> Result<Option<
 /// Records the end, says what changed, and does what was asked for in the case of a
 /// failure. Returns what to end with: the command's own code unless an undo failed.
 fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<'_>) -> Code {
-    let Begun { project, snapshot, mark, signals, intervals } = begun;
+    let Begun { project, snapshot, first: _, mark, signals, intervals } = begun;
     let id = &snapshot.id;
     let told = intervals.map(Intervals::stop).unwrap_or_default();
     if let Some(problem) = &told.problem {
@@ -179,7 +200,9 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     let undoes = args.undo_on_failure && code != Code::DONE;
     let lacking = |project: &Project| last.report.map(|_| lacks(project, &snapshot)).unwrap_or_default();
     let known = lacking(&project);
+    let lost = project.has_lost(id);
     let locked = match undoes {
+        _ if lost => Err(lost_history(&root)),
         true => project.make_root().and_then(|()| project.lock()),
         // A command that removes the project means it: the folder is not made again.
         false => project.lock_unrecovered(),
@@ -187,12 +210,15 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     let session = match locked {
         Ok(session) => session,
         Err(error) => {
-            context.talk.say(format_args!("the end of run {id} could not be recorded: {error}"));
+            match lost {
+                true => context.talk.say(&error),
+                false => context.talk.say(format_args!("the end of run {id} could not be recorded: {error}")),
+            }
             if !root.exists() {
                 context.talk.detail(format_args!("the project's folder {} is gone", show(&root)));
             }
             let told = RunReport::new(id.as_str(), code.0, None, &known, None).because(last.error);
-            write_report(context, last.report, told);
+            write_report(context, last.report, told.undone(undoes.then_some(false)));
             return if undoes { Code::NOT_STARTED } else { code };
         }
     };
@@ -227,8 +253,12 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     let listed: Option<Vec<Change>> =
         ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
     let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));
-    let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
-    write_report(context, last.report, told.because(last.error).with(&left));
+    let report = |undone| {
+        let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
+        write_report(context, last.report, told.because(last.error).with(&left).undone(undone));
+    };
+    // Also where the undo is cut short.
+    report(undoes.then_some(false));
     if !undoes {
         return code;
     }
@@ -244,12 +274,22 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
         put_back::carry_out(context, &session, plan, false)
     });
     match undone {
-        Ok(_) => code,
+        Ok(outcome) => {
+            report(Some(outcome.not_restored.is_empty()));
+            code
+        }
         Err(error) => {
             context.talk.error(&error.context("the run could not be undone"));
             Code::NOT_STARTED
         }
     }
+}
+
+/// What is said when a command removed the history of the project at `root`.
+fn lost_history(root: &Path) -> Error {
+    let store = show(&root.join(STORE));
+    let why = format!("the command removed the history, {store}, which was kept nowhere else");
+    Error::new(Kind::NotFound, format!("{why}: nothing can be undone"))
 }
 
 /// One line about what a run changed, and the `way` back; none where it is undone now.

@@ -23,12 +23,16 @@ pub fn run(context: &mut Context, args: &SnapArgs) -> Result<Code> {
         selection: Selection { allow_huge: args.allow_huge, ..Selection::default() },
     };
     let session = take::lock(context, &mut request)?;
+    let first = take::is_first(&session);
     let taken = take::take(context, &session, request)?;
     let project = session.unlock();
     if !taken.new && !taken.snapshot.targets.is_empty() {
-        context.talk.say("nothing changed since the newest snapshot, which is the answer");
+        context.talk.say("nothing changed since the newest snapshot; this is its ID");
     } else {
         context.talk.say(take::line(&project, &taken.snapshot));
+    }
+    if first {
+        take::tell_first(context, &project);
     }
     if context.global.json {
         let described = Described::new(&project, project.listing(taken.snapshot), &context.talk);

@@ -14,8 +14,8 @@ use crate::render::{left_out, survey, words};
 use crate::talk;
 use snapback_core::backend::Target;
 use snapback_core::error::{Error, Result, show};
-use snapback_core::history::Id;
 use snapback_core::history::timeline::{Step, Timeline};
+use snapback_core::history::{Id, Snapshot};
 use snapback_core::project::config::{FILE, TREE};
 use snapback_core::project::units::human;
 use snapback_core::session::{Damaged, Listing, Project, Release, State, Twin};
@@ -119,7 +119,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         Err(error) => rows.push(("pending", error.to_string())),
     }
     let runs = listings.iter().filter(|listing| listing.state == State::Running);
-    rows.extend(runs.map(|run| ("running", format!("{} {}", run.snapshot.id, words::about(&run.snapshot)))));
+    rows.extend(runs.map(|run| ("running", running(&run.snapshot, now))));
     if let Some(run) = listings.first().filter(|listing| listing.state == State::Interrupted) {
         let (id, about) = (&run.snapshot.id, words::about(&run.snapshot));
         rows.push(("last run", format!("interrupted: its end is not known ({id}, {about})")));
@@ -147,6 +147,13 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
 fn stays(kept: &Kept) -> String {
     let Kept { volume, containers, how } = kept;
     format!("{containers} {}: the volume {volume} is half put back", how.stays())
+}
+
+/// A run that is going on.
+fn running(snapshot: &Snapshot, now: i64) -> String {
+    let command = words::short_command(snapshot.command.as_deref().unwrap_or_default());
+    let since = words::age(snapshot.created.0.as_millisecond(), now);
+    format!("`{command}` (its snapshot {} was taken {since})", snapshot.id)
 }
 
 /// What a dropped snapshot still holds outside the store.
@@ -207,7 +214,8 @@ fn undo(facts: &Facts, now: i64) -> String {
 fn redo(facts: &Facts) -> String {
     match facts.timeline.undone.last() {
         Some(step @ Step { after: Some(after), .. }) => {
-            format!("does {} again, to snapshot {after}", describe(&facts.project, step))
+            let before = facts.project.load(&step.before).ok();
+            format!("{}, to snapshot {after}", words::again(step, before.as_ref()))
         }
         _ => "nothing".into(),
     }

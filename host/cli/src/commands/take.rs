@@ -5,11 +5,11 @@ use crate::consent;
 use crate::contents;
 use crate::context::Context;
 use crate::render::{left_out, words};
-use snapback_core::error::{Error, Kind, Result, show};
+use snapback_core::error::{Error, Kind, Result, shell_word, show};
 use snapback_core::history::Snapshot;
 use snapback_core::project::STORE;
 use snapback_core::project::config::FILE;
-use snapback_core::session::{Project, Request, Session, State, Taken};
+use snapback_core::session::{Project, Request, Session, State, Taken, Twin};
 use snapback_core::tree::root::Root;
 use std::path::Path;
 
@@ -73,6 +73,26 @@ pub fn take(context: &Context, session: &Session, request: Request) -> Result<Ta
     let mut request = request;
     request.selection.allow_huge = true;
     attempt(&request)
+}
+
+/// Whether what `session` takes is the first snapshot of its project.
+pub fn is_first(session: &Session) -> bool {
+    session.ids().is_ok_and(|ids| ids.is_empty())
+}
+
+/// Says once, with the first snapshot, for whom and against what the history does not stand.
+pub fn tell_first(context: &Context, project: &Project) {
+    let store = project.root().join(STORE);
+    if let Ok(Some(Twin::Missing(why))) = project.twin() {
+        let store = show(&store);
+        context.talk.say(format_args!("the history lies in {store} alone, and goes with it: {why}"));
+    }
+    if let Some(owner) = project.shut_out() {
+        let give = format!("`sudo chown -R {owner} {}`", shell_word(&store));
+        context.talk.say(format_args!(
+            "the project belongs to another user ({owner}), who cannot use this history before {give}"
+        ));
+    }
 }
 
 /// One line about a new snapshot: its ID, files, what was left out.

@@ -16,6 +16,20 @@ pub struct Beyond {
     uncovered: Vec<Uncovered>,
 }
 
+/// The same two keys, null where nothing is known of it.
+#[derive(Serialize)]
+pub struct Perhaps<'a> {
+    git: Option<&'a [Git]>,
+    uncovered: Option<&'a [Uncovered]>,
+}
+
+impl<'a> From<Option<&'a Beyond>> for Perhaps<'a> {
+    fn from(beyond: Option<&'a Beyond>) -> Self {
+        let (git, uncovered) = (beyond.map(|b| &*b.git), beyond.map(|b| &*b.uncovered));
+        Self { git, uncovered }
+    }
+}
+
 #[derive(Serialize)]
 struct Git {
     target: String,

@@ -1,6 +1,6 @@
 //! What was done, and what would be, in JSON.
 
-use super::beyond::Beyond;
+use super::beyond::{Beyond, Perhaps};
 use super::histories::HistoryItem;
 use super::list::{Excluded, Lacks};
 use super::names::{Named, path};
@@ -179,9 +179,10 @@ pub struct RunReport<'a> {
     not_covered: Vec<Excluded<'a>>,
     /// Processes that went on after the command.
     still_running: Vec<Running<'a>>,
-    /// None when it could not be found out.
+    /// Whether what a failed command did was undone; none when that was not asked for.
+    undone: Option<bool>,
     #[serde(flatten)]
-    beyond: Option<&'a Beyond>,
+    beyond: Perhaps<'a>,
 }
 
 /// A process that went on.
@@ -201,8 +202,9 @@ impl<'a> RunReport<'a> {
         beyond: Option<&'a Beyond>,
     ) -> Self {
         let (not_covered, still_running) = (lacks.items(), Vec::new());
-        let (id, snapshot, error) = (Some(id), Some(id), None);
-        Self { id, snapshot, exit_code, error, changes, not_covered, still_running, beyond }
+        let (id, snapshot, error, undone) = (Some(id), Some(id), None, None);
+        let beyond = beyond.into();
+        Self { id, snapshot, exit_code, error, changes, not_covered, still_running, undone, beyond }
     }
 
     /// Of a command that was not started, and no snapshot taken for it.
@@ -215,7 +217,8 @@ impl<'a> RunReport<'a> {
             changes: None,
             not_covered: Vec::new(),
             still_running: Vec::new(),
-            beyond: None,
+            undone: None,
+            beyond: None.into(),
         }
     }
 
@@ -223,6 +226,12 @@ impl<'a> RunReport<'a> {
     #[must_use]
     pub fn because(self, error: Option<&Error>) -> Self {
         Self { error: error.map(Into::into), ..self }
+    }
+
+    /// The same with what became of the undo that was asked for, if it was.
+    #[must_use]
+    pub fn undone(self, undone: Option<bool>) -> Self {
+        Self { undone, ..self }
     }
 
     /// The same with the processes that went on.
@@ -286,6 +295,7 @@ mod tests {
                 "changes": [{"target": "tree", "kind": "added", "path": "n"}],
                 "not_covered": [],
                 "still_running": [{"pid": 7, "command": "sleep 9"}],
+                "undone": null,
                 "git": [],
                 "uncovered": [],
             })
@@ -296,5 +306,10 @@ mod tests {
         let failed = serde_json::to_value(RunReport::not_started(125, &error)).unwrap();
         assert_eq!(failed["error"], json!({"kind": "busy", "message": "it is locked", "hint": "wait"}));
         assert_eq!((&failed["id"], &failed["exit_code"]), (&json!(null), &json!(125)));
+        let keys = |report: &serde_json::Value| -> Vec<String> {
+            report.as_object().unwrap().keys().cloned().collect()
+        };
+        assert_eq!(keys(&failed), keys(&unknown), "the same keys, whatever is known");
+        assert!(failed["git"].is_null() && failed["uncovered"].is_null());
     }
 }

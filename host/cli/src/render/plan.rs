@@ -1,6 +1,6 @@
 //! What an undo, a redo or a restore will do, before it does it, and what it did.
 
-use super::words::{Counts, about, age, command_line, letter};
+use super::words::{Counts, about, age, letter, short_command};
 use snapback_core::error::{show, show_bytes};
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::project::config::TREE;
@@ -96,10 +96,12 @@ pub fn nothing_changed(plan: &Plan, next: Option<String>) -> String {
     let what = match plan.action {
         Action::Undo => match (plan.to.kind, plan.to.command.as_deref()) {
             (SnapshotKind::Run, Some(command)) if plan.to.targets.is_empty() => {
-                format!("nothing was covered when `{}` ran", command_line(command))
+                format!("nothing was covered when `{}` ran", short_command(command))
             }
             _ if plan.to.targets.is_empty() => format!("nothing is covered by snapshot {}", plan.to.id),
-            (SnapshotKind::Run, Some(command)) => format!("`{}` left nothing to undo", command_line(command)),
+            (SnapshotKind::Run, Some(command)) => {
+                format!("`{}` left nothing to undo", short_command(command))
+            }
             _ => format!("nothing changed since snapshot {}", plan.to.id),
         },
         Action::Redo => "nothing to redo: all that this step did is there already".into(),

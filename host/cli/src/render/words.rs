@@ -1,11 +1,15 @@
 //! Words for numbers, times, commands and kinds.
 
+use super::table::cut;
 use snapback_core::error::{escaped, shell_word};
 use snapback_core::history::snapshot::{Snapshot, SnapshotKind};
 use snapback_core::history::timeline::Step;
 use snapback_core::session::{Action, Listing};
 use snapback_core::text::Bytes;
 use snapback_core::tree::compare::ChangeKind;
+
+/// Columns of a command that a sentence names.
+const LONGEST: usize = 60;
 
 /// Milliseconds since 1970, as text for people: how long before `now` it was.
 pub fn age(then: i64, now: i64) -> String {
@@ -126,9 +130,14 @@ pub fn command_line(words: &[Bytes]) -> String {
     words.iter().map(|word| shell_word(word.path())).collect::<Vec<_>>().join(" ")
 }
 
+/// The same in a sentence: cut, where it is long.
+pub fn short_command(words: &[Bytes]) -> String {
+    cut(&command_line(words), LONGEST)
+}
+
 /// What a snapshot was taken for, in a few words that follow its ID.
 pub fn about(snapshot: &Snapshot) -> String {
-    let command = snapshot.command.as_deref().map(command_line);
+    let command = snapshot.command.as_deref().map(short_command);
     let message = snapshot.message.as_deref().map(one_line);
     match (snapshot.kind, command, message) {
         (SnapshotKind::Run, Some(command), _) => format!("before `{command}`"),
@@ -146,10 +155,19 @@ pub fn about(snapshot: &Snapshot) -> String {
 pub fn step(step: &Step, before: Option<&Snapshot>) -> String {
     let command = before.filter(|s| s.kind == SnapshotKind::Run).and_then(|s| s.command.as_deref());
     match (step.kind, command) {
-        (SnapshotKind::Run, Some(command)) => format!("`{}`", command_line(command)),
+        (SnapshotKind::Run, Some(command)) => format!("`{}`", short_command(command)),
         (SnapshotKind::Run, None) => "a run".into(),
         (SnapshotKind::Manual, _) => format!("what changed since snapshot {}", step.before),
         _ => format!("a restore ({})", step.before),
+    }
+}
+
+/// What a redo of `step` does.
+pub fn again(step: &Step, before: Option<&Snapshot>) -> String {
+    let what = self::step(step, before);
+    match step.kind {
+        SnapshotKind::Manual => format!("brings back {what}"),
+        _ => format!("brings back what {what} did"),
     }
 }
 
@@ -217,5 +235,8 @@ mod tests {
         assert_eq!(command_line(&words(&[b"rm", b"-rf", b"src/x"])), "rm -rf src/x");
         assert_eq!(command_line(&words(&[b"sh", b"-c", b"echo 'a b'"])), "sh -c 'echo '\\''a b'\\'''");
         assert_eq!(command_line(&words(&[b"", b"a\nb", b"\xfe"])), "'' $'a\\nb' $'\\xfe'");
+        let long = words(&[b"sh", b"-c", "echo line >> a\n".repeat(60).as_bytes()]);
+        assert_eq!(short_command(&long).chars().count(), LONGEST);
+        assert_eq!(short_command(&words(&[b"rm", b"a"])), "rm a");
     }
 }

@@ -24,6 +24,7 @@ use rustix::fs::Access;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
+use std::sync::atomic::Ordering;
 
 impl Project {
     /// Makes the project's folder again when it is gone and its history is not: an
@@ -46,7 +47,9 @@ impl Project {
             let gone = format!("the project {} is gone, and what held it", show(root));
             error.context(gone).hint(format!("`mkdir -p {}` makes room for it", show(parent)))
         })?;
-        self.env.disk.mkdir(&parent, name.as_bytes(), 0o700)
+        self.env.disk.mkdir(&parent, name.as_bytes(), 0o700)?;
+        self.made.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// What is captured for `job` when all the directories that it covers are gone;

@@ -18,6 +18,7 @@ use crate::volume::directory_of;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,19 +107,24 @@ impl By {
 }
 
 /// Tells the changes of a run from those made after it had ended.
-pub struct Apart(Option<Changes>);
+pub struct Apart {
+    left: Option<Changes>,
+    /// The project's folder was made again for this: how that looks is nobody's edit.
+    made: bool,
+}
 
 impl Apart {
     /// How many paths the run changed, where that is known.
     pub fn count(&self) -> Option<usize> {
-        self.0.as_ref().map(Changes::count)
+        self.left.as_ref().map(Changes::count)
     }
 
     /// Who made a change between the snapshot before the run and the present, which has
     /// `now` at `path` of `target`. None when it is not known.
     pub fn by(&self, target: &str, path: &[u8], now: Option<&Entry>) -> Option<By> {
-        let left = self.0.as_ref()?;
-        Some(if left.explain(target, path, now) { By::Run } else { By::Later })
+        let left = self.left.as_ref()?;
+        let is_run = (self.made && path.is_empty()) || left.explain(target, path, now);
+        Some(if is_run { By::Run } else { By::Later })
     }
 }
 
@@ -135,7 +141,8 @@ impl Project {
     /// before a run, or the end of the run was not recorded.
     pub fn apart(&self, start: &Snapshot) -> Apart {
         let store = self.store().filter(|_| start.kind == SnapshotKind::Run);
-        Apart(store.and_then(|store| Changes::load(&snapshots(store), &start.id)))
+        let left = store.and_then(|store| Changes::load(&snapshots(store), &start.id));
+        Apart { left, made: self.made.load(Ordering::Relaxed) }
     }
 
     /// The finer words of the target's backend for what leads from `before` to `after`, which

@@ -75,6 +75,7 @@ use crate::store::Store;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 /// What a command lends.
@@ -122,6 +123,8 @@ pub struct Project {
     foreign: Option<Foreign>,
     /// What was captured and may be kept by no snapshot.
     unkept: release::Unkept,
+    /// Whether the project's folder was gone, and was made again.
+    made: AtomicBool,
 }
 
 impl Project {
@@ -158,7 +161,14 @@ impl Project {
         };
         // One that was never finished holds nothing of anybody's.
         let foreign = foreign.filter(|_| store.is_some());
-        Ok(Self { env, config: OnceLock::new(), store, foreign, unkept: release::Unkept::default() })
+        Ok(Self {
+            env,
+            config: OnceLock::new(),
+            store,
+            foreign,
+            unkept: release::Unkept::default(),
+            made: AtomicBool::new(false),
+        })
     }
 
     /// Takes the store's lock for writing, makes the store if there is none, and
@@ -292,6 +302,9 @@ impl Project {
 
 /// The error about a store that cannot be used, with the word that nothing is lost by it.
 fn kept_elsewhere(error: Error, env: &Environment) -> Error {
+    if let Some(refusal) = standing::closed(&env.root.join(STORE)).filter(|_| error.kind() == Kind::Denied) {
+        return refusal;
+    }
     match twin::find(env) {
         Some(twin) if matches!(error.kind(), Kind::Invalid | Kind::Corrupt) => {
             let (twin, store) = (crate::error::show(&twin), crate::error::show(&env.root.join(STORE)));

@@ -326,6 +326,7 @@ fn chosen(to: &Snapshot, targets: &[String]) -> Result<Vec<String>> {
             let error = Error::new(Kind::NotFound, why);
             return Err(match nearest(name, names.iter().copied()) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if names.is_empty() => error.hint("it has none: nothing was covered when it was taken"),
                 None => error.hint(format!("it has: {}", names.join(", "))),
             });
         }

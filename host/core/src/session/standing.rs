@@ -10,10 +10,11 @@
 
 use super::{Environment, Project, twin};
 use crate::disk::Dir;
-use crate::error::{Error, Kind, Result, show};
+use crate::error::{Error, Kind, Result, shell_word, show};
 use crate::project::STORE;
 use crate::project::registry::Registry;
 use crate::store::birth;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Why a store is not this user's own.
@@ -101,6 +102,28 @@ impl Project {
             None => Ok(()),
             Some(foreign) => Err(refused(foreign, &self.env.root.join(STORE))),
         }
+    }
+}
+
+/// The refusal of the store at `path` where another user owns it and keeps it closed; none
+/// where that is not so.
+pub(super) fn closed(path: &Path) -> Option<Error> {
+    let (owner, own) = (path.symlink_metadata().ok()?.uid(), rustix::process::geteuid().as_raw());
+    let shown = show(path);
+    let give = format!("`sudo chown -R {own} {}` gives it to you", shell_word(path));
+    (owner != own).then(|| {
+        let why = format!("the store {shown} belongs to another user ({owner}), and is closed to others");
+        Error::new(Kind::Denied, why).hint(format!("whoever took the first snapshot here made it; {give}"))
+    })
+}
+
+impl Project {
+    /// The user whom the project's folder belongs to, where that is another one than who made
+    /// its store, and no superuser: without `chown` they cannot use the history.
+    pub fn shut_out(&self) -> Option<u32> {
+        let owner = self.env.root.symlink_metadata().ok()?.uid();
+        let store = self.store()?.path().symlink_metadata().ok()?.uid();
+        (owner != 0 && owner != store).then_some(owner)
     }
 }
 

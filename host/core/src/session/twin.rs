@@ -27,6 +27,7 @@ use crate::store::{Lock, Store};
 use fill::{FILES, is_id, there, unmarked};
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -170,6 +171,23 @@ impl Project {
             () => format!("it could not be kept in {state} as well"),
         };
         Ok(Some(Twin::Missing(why)))
+    }
+
+    /// Whether the record of `id` is gone, from the project and from what is kept of its
+    /// history outside: a command removed it.
+    pub fn has_lost(&self, id: &Id) -> bool {
+        let record = Path::new("snapshots").join(id.as_str()).join(META);
+        // By the open directory: the project may be elsewhere by now.
+        let opened = self
+            .store()
+            .map(|store| store.dir().child(b"snapshots").and_then(|dir| dir.child(id.as_str().as_bytes())));
+        let is_gone = |path: &Path| {
+            let gone = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+            path.join(&record).symlink_metadata().is_err_and(|error| gone.contains(&error.kind()))
+        };
+        opened.is_some_and(|opened| opened.is_err_and(|error| error.kind() == Kind::NotFound))
+            && is_gone(&self.env.root.join(STORE))
+            && find(&self.env).is_none_or(|twin| is_gone(&twin))
     }
 
     /// Where the history is read from, when the project's folder has lost it.

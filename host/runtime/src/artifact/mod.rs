@@ -32,24 +32,32 @@ pub struct Facts {
     pub imports: Vec<String>,
 }
 
-/// Where compiled components are kept; nowhere, when no directory was given.
+/// Where compiled components are kept: in the first directory that can be used; nowhere,
+/// when none was given.
 pub struct Cache {
-    path: Option<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
 impl Cache {
     /// Touches nothing yet.
-    pub fn new(path: Option<PathBuf>) -> Self {
-        Self { path }
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { paths: paths.into_iter().collect() }
     }
 
-    /// Why nothing is kept, when the directory cannot be used.
+    /// Why nothing is kept, when no directory can be used.
     pub fn trouble(&self) -> Option<Error> {
-        Folder::open(self.path.as_deref()?).err()
+        let mut failed = self.paths.iter().map_while(|path| Folder::open(path).err());
+        let first = failed.next();
+        first.filter(|_| failed.count() + 1 == self.paths.len())
     }
 
     fn folder(&self) -> Option<Folder> {
-        Folder::open(self.path.as_deref()?).ok().flatten()
+        self.paths.iter().find_map(|path| Folder::open(path).ok().flatten())
+    }
+
+    /// The one that is written, made where it is not there.
+    fn own(&self) -> Option<Folder> {
+        self.paths.iter().find_map(|path| Folder::create(path).ok())
     }
 
     /// What was noted about the component.
@@ -59,9 +67,8 @@ impl Cache {
 
     /// Notes what the component says. When that fails it is asked again the next time.
     pub fn note(&self, digest: &str, facts: &Facts) {
-        if let (Some(path), Ok(text)) = (&self.path, toml::to_string(facts)) {
-            let _ = Folder::create(path)
-                .and_then(|folder| folder.write(&format!("{digest}.toml"), text.as_bytes()));
+        if let (Some(folder), Ok(text)) = (self.own(), toml::to_string(facts)) {
+            let _ = folder.write(&format!("{digest}.toml"), text.as_bytes());
         }
     }
 
@@ -79,9 +86,7 @@ impl Cache {
             return Ok((component, false));
         }
         let code = engine.compile(bytes)?;
-        if let Some(path) = &self.path
-            && let Ok(folder) = Folder::create(path)
-        {
+        if let Some(folder) = self.own() {
             // Without it the component is compiled again the next time.
             let _ = keep(&folder, &name, &code);
             folder.sweep();

@@ -52,6 +52,20 @@ fn the_second_time_it_loads() {
 }
 
 #[test]
+fn where_one_directory_cannot_be_used_another_is() {
+    let bench = Bench::new();
+    let blocked = PathBuf::from("/dev/null/snapback");
+    let cache = || Cache::new([blocked.clone(), bench.folder()]);
+    assert!(cache().trouble().is_none(), "the other one can be made");
+    for compiles in [true, false] {
+        assert_eq!(cache().load(&bench.engine, "d", COMPONENT).unwrap().1, compiles);
+    }
+    cache().note("d", &Facts { manifest: "m".into(), imports: vec![] });
+    assert_eq!(cache().facts("d").unwrap().manifest, "m");
+    assert!(Cache::new([blocked]).trouble().is_some());
+}
+
+#[test]
 fn what_was_changed_is_made_again() {
     type Change = (&'static str, fn(&Bench));
     let change: [Change; 8] = [

@@ -8,7 +8,7 @@ fn registry(scratch: &Scratch) -> Registry {
     let folder = scratch.path().join("plugins");
     fs::create_dir_all(&folder).unwrap();
     Registry::new(Setup {
-        cache: Some(scratch.path().join("cache")),
+        cache: vec![scratch.path().join("cache")],
         folders: vec![folder],
         ..Setup::default()
     })

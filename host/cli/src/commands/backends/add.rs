@@ -57,7 +57,8 @@ pub fn folder(context: &Context) -> PathBuf {
 /// # Errors
 /// When it cannot be read, or is neither.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    let failed = |error| Error::io(error, "could not read", path);
+    let hint = "name the file of a component, NAME.wasm; `snapback backends` lists those that there are";
+    let failed = |error| Error::io(error, "could not read", path).hint(hint);
     let mut bytes = Vec::new();
     File::open(path).map_err(failed)?.take(MAX_LEN).read_to_end(&mut bytes).map_err(failed)?;
     component_of(bytes).map_err(|error| error.context(show(path)))
