@@ -12,7 +12,7 @@ fn three_runs(s: &Sandbox) -> [Record; 4] {
     s.sh(&format!("for f in $(seq {FILES}); do echo 0 > f$f; done"));
     let mut records = vec![Record::take(&s.project())];
     for run in ["A", "B", "C"] {
-        s.run(&format!("for f in $(seq {FILES}); do echo {run} > f$f; done; touch {run}"));
+        s.run(&format!("touch {run}; for f in $(seq {FILES}); do echo {run} > f$f; done"));
         records.push(Record::take(&s.project()));
     }
     records.try_into().expect("there are four")
