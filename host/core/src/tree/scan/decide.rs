@@ -47,10 +47,10 @@ fn inside(name: &[u8]) -> Scope {
 }
 
 /// What git calls a repository.
-pub(super) const GIT: &[u8] = b".git";
+const GIT: &[u8] = b".git";
 
 impl Walk<'_> {
-    /// Whether all files in `place` are captured, whatever their names, `.git` aside.
+    /// Whether all files in `place` are captured, whatever their names.
     pub(super) fn takes_files(&self, place: &Place) -> bool {
         let options = self.directory.options();
         matches!(place.scope, Scope::Whole) && options.ignore.is_empty() && options.include.is_empty()
@@ -137,7 +137,8 @@ impl Walk<'_> {
         if let Some((_, true)) = options.include.decide(path, directory) {
             return Ok(named(name));
         }
-        if name == GIT {
+        // A file of that name only says where the repository is: it is one like any other.
+        if name == GIT && (directory || options.git) {
             return Ok(if options.git { named(name) } else { Verdict::Leave(Why::Git, "".into()) });
         }
         if let Some((at, true)) = options.ignore.decide(path, directory) {

@@ -1,6 +1,6 @@
 //! Entering one directory: open, list, select.
 
-use super::decide::{GIT, PLAIN, Taken, Verdict};
+use super::decide::{PLAIN, Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
 use crate::database::{SIDES, may_be_database};
 use crate::disk::Lent;
@@ -308,7 +308,7 @@ impl Walk<'_> {
                     Err(_) => kind = FileType::RegularFile,
                 }
             }
-            if takes_files && kind != FileType::Directory && name != GIT {
+            if takes_files && kind != FileType::Directory {
                 files += u64::from(kind == FileType::RegularFile);
                 selected.push(Selected { at: at as u32, kind, taken: PLAIN });
                 continue;

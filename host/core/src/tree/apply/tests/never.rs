@@ -2,6 +2,7 @@
 
 use super::world::{World, set_time};
 use crate::testing::{as_nobody, give_to_nobody};
+use crate::tree::root::{LeftOut, Why};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 
@@ -320,4 +321,29 @@ fn a_directory_that_was_swapped_in_and_stands_aside_is_kept_and_stops_nothing() 
         assert_eq!(world.read("f"), b"one");
         assert_eq!(std::fs::read_link(world.path("link")).unwrap().to_str(), Some("one"));
     }
+}
+
+#[test]
+fn a_git_file_that_an_old_snapshot_left_out_is_left_alone() {
+    let world = World::new("git-file");
+    world.write("sub/f", "one");
+    world.write("f", "one");
+    let mut stored = world.record();
+    let left = |path: &str| LeftOut {
+        path: path.into(),
+        why: Why::Git,
+        detail: String::new(),
+        files: None,
+        stamp: None,
+    };
+    stored.left_out = vec![left(".git"), left("sub/.git")];
+    // What captures it today has it as a file like any other.
+    world.write(".git", "gitdir: a");
+    world.write("sub/.git", "gitdir: b");
+    world.write("sub/f", "two");
+    let outcome = world.restore(&stored, &world.record()).unwrap();
+    assert!(outcome.refused.is_empty(), "{outcome:?}");
+    assert_eq!((outcome.deleted, outcome.modified), (0, 1), "{outcome:?}");
+    assert_eq!((world.read(".git"), world.read("sub/.git")), (b"gitdir: a".into(), b"gitdir: b".into()));
+    assert_eq!(world.read("sub/f"), b"one");
 }
