@@ -99,7 +99,7 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     forewarn(context, &plan);
     announce(context, &plan, &session);
     agree(context, &plan)?;
-    let (beyond, lacks) = (json::Beyond::new(&plan.beyond), plan.lacks.clone());
+    let (beyond, lacks) = (json::Beyond::new(&plan.beyond, &plan.to.id), plan.lacks.clone());
     let outcome = carry_out(context, &session, plan, wish.partial)?;
     if context.global.json {
         let saved = outcome.saved_as.as_ref().map(Id::as_str);
@@ -130,7 +130,10 @@ fn foretell(context: &mut Context, project: &Project, wish: &Wish<'_>, narrow: &
     announce(context, &plan, project);
     if context.global.json {
         let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
-        json::write(&mut context.out, &report.with(json::Beyond::new(&plan.beyond), plan.lacks.clone()))?;
+        json::write(
+            &mut context.out,
+            &report.with(json::Beyond::new(&plan.beyond, &plan.to.id), plan.lacks.clone()),
+        )?;
     }
     Ok(code(plan.not_restored.is_empty()))
 }

@@ -252,7 +252,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     }
     let listed: Option<Vec<Change>> =
         ended.as_ref().map(|ended| ended.changes.iter().map(Change::from).collect());
-    let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond));
+    let beyond = ended.as_ref().map(|ended| json::Beyond::new(&ended.beyond, id));
     let report = |undone| {
         let told = RunReport::new(id.as_str(), code.0, listed.as_deref(), &lacks, beyond.as_ref());
         write_report(context, last.report, told.because(last.error).with(&left).undone(undone));

@@ -4,9 +4,10 @@ use super::names::{Named, path};
 use crate::render::beyond::commands;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use snapback_core::history::Id;
 use snapback_core::session;
 use snapback_core::text::Bytes;
-use snapback_core::tree::git::Position;
+use snapback_core::tree::git::{Moved, Operation, Position};
 
 /// What lies beyond what is covered, under two keys: `git` (repositories that stand
 /// elsewhere) and `uncovered` (things that are not as they were).
@@ -36,9 +37,15 @@ struct Git {
     state: &'static str,
     before: Option<Place>,
     now: Option<Place>,
-    /// What takes HEAD back, each as it can be typed.
+    /// What takes all of it back, each as it can be typed.
     commands: Vec<String>,
-    lost_refs: Vec<LostRef>,
+    /// What git is in the middle of since, and is no longer in the middle of.
+    begun: Vec<&'static str>,
+    ended: Vec<&'static str>,
+    /// Whether something else is in the index.
+    restaged: bool,
+    lost_refs: Vec<Ref>,
+    moved_refs: Vec<Ref>,
 }
 
 /// Where a repository stands.
@@ -47,7 +54,7 @@ pub(super) struct Place {
     commit: Option<String>,
 }
 
-struct LostRef {
+struct Ref {
     name: Bytes,
     object: String,
 }
@@ -60,17 +67,27 @@ struct Uncovered {
 }
 
 impl Beyond {
-    /// For JSON.
-    pub fn new(beyond: &session::Beyond) -> Self {
-        let git = |(target, moved): &(String, snapback_core::tree::git::Moved)| Git {
+    /// For JSON; `to` is the snapshot that the commands lead to.
+    pub fn new(beyond: &session::Beyond, to: &Id) -> Self {
+        let words = |all: &[Operation]| all.iter().map(|of| of.word()).collect();
+        let refs = |refs: &[(Vec<u8>, String)]| {
+            let one = |(name, object): &(Vec<u8>, String)| Ref {
+                name: Bytes(name.clone()),
+                object: object.clone(),
+            };
+            refs.iter().map(one).collect()
+        };
+        let git = |(target, moved): &(String, Moved)| Git {
             target: target.clone(),
             state: moved.state.word(),
             before: moved.before.as_ref().map(Place::of),
             now: moved.now.as_ref().map(Place::of),
-            commands: commands(moved),
-            lost_refs: (moved.lost_refs.iter())
-                .map(|(name, object)| LostRef { name: Bytes(name.clone()), object: object.clone() })
-                .collect(),
+            commands: commands(moved, to),
+            begun: words(&moved.begun),
+            ended: words(&moved.ended),
+            restaged: moved.restaged,
+            lost_refs: refs(&moved.lost_refs),
+            moved_refs: refs(&moved.moved_refs),
         };
         let uncovered = |item: &session::Uncovered| Uncovered {
             target: item.target.clone(),
@@ -107,7 +124,7 @@ impl Serialize for Place {
     }
 }
 
-impl Serialize for LostRef {
+impl Serialize for Ref {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Form<'a> {

@@ -7,7 +7,7 @@ use snapback_core::history::Id;
 use snapback_core::project::config::TREE;
 use snapback_core::session::Beyond;
 use snapback_core::text::Bytes;
-use snapback_core::tree::git::{Head, Moved, Position, State, short};
+use snapback_core::tree::git::{Head, Moved, Position, State, Step, short};
 
 /// Names that a line mentions before it only counts.
 const NAMED: usize = 5;
@@ -17,20 +17,16 @@ pub fn git(beyond: &Beyond, to: &Id) -> Vec<String> {
     let mut lines = Vec::new();
     for (target, moved) in &beyond.git {
         let whose = if target == TREE { String::new() } else { format!("{target}: ") };
-        if moved.state != State::RefsGone {
-            lines.push(format!("{whose}{}", sentence(moved, to)));
-        }
-        if !moved.lost_refs.is_empty() {
-            lines.push(format!("{whose}{}", lost_refs(moved)));
-        }
+        let said = [sentence(moved, to), lost_refs(moved), moved_refs(moved)];
+        lines.extend(said.into_iter().flatten().map(|line| format!("{whose}{line}")));
     }
     lines
 }
 
-fn sentence(moved: &Moved, to: &Id) -> String {
+fn sentence(moved: &Moved, to: &Id) -> Option<String> {
     let was = moved.before.as_ref().map(place).unwrap_or_default();
     let is = moved.now.as_ref().map(place).unwrap_or_default();
-    match moved.state {
+    Some(match moved.state {
         State::Gone | State::Broken => {
             let what = if moved.state == State::Gone { "is gone" } else { "is no repository any more" };
             format!(
@@ -46,26 +42,53 @@ fn sentence(moved: &Moved, to: &Id) -> String {
                 lost(moved)
             )
         }
-        State::Moved | State::RefsGone => format!(
-            "HEAD moved since: it was on {was} and is on {is}; git stays as it is{}{}",
-            way_back(moved),
-            lost(moved)
-        ),
-    }
+        State::Moved | State::Changed => {
+            let mut differs = Vec::new();
+            if moved.state == State::Moved {
+                differs.push(format!("HEAD moved since: it was on {was} and is on {is}"));
+            }
+            differs.extend(moved.begun.iter().map(|of| format!("a {} was begun since", of.word())));
+            differs
+                .extend(moved.ended.iter().map(|of| format!("a {} was going on, and is not now", of.word())));
+            if moved.state == State::Changed && moved.restaged {
+                differs.push("what is staged is not as it was then".to_owned());
+            }
+            if differs.is_empty() {
+                return None;
+            }
+            format!("{}; git stays as it is{}{}", differs.join(", "), way_back(moved, to), lost(moved))
+        }
+    })
 }
 
-fn way_back(moved: &Moved) -> String {
-    if moved.commands.is_empty() {
+fn way_back(moved: &Moved, to: &Id) -> String {
+    if moved.steps.is_empty() {
         return String::new();
     }
+    let what = match (moved.state, moved.unstages) {
+        (State::Moved, false) => "HEAD back",
+        (State::Moved, true) => "HEAD back and unstages what is staged",
+        (_, false) => "it back",
+        (_, true) => "it back, with nothing staged",
+    };
     let now = moved.now.as_ref().and_then(|now| now.commit.as_deref()).filter(|_| moved.leaves);
     let leaves = now.map(|id| format!(" ({} may then be in the reflog only)", short(id))).unwrap_or_default();
-    format!(", and `{}` takes HEAD back{leaves}", commands(moved).join(" && "))
+    format!(", and `{}` takes {what}{leaves}", commands(moved, to).join(" && "))
 }
 
-/// The commands that take HEAD back, as they can be typed.
-pub fn commands(moved: &Moved) -> Vec<String> {
-    moved.commands.iter().map(|words| typed(words)).collect()
+/// The commands that take a repository back to where it stood in the snapshot `to`, as they
+/// can be typed.
+pub fn commands(moved: &Moved, to: &Id) -> Vec<String> {
+    let typed = |step: &Step| match step {
+        Step::Command(words) => typed(words),
+        Step::Stage => {
+            format!("snapback cat {to} .git/staged/entries | git update-index -z --index-info")
+        }
+        Step::Resume(file) => {
+            format!("snapback cat {to} .git/{file} > \"$(git rev-parse --git-path {file})\"")
+        }
+    };
+    moved.steps.iter().map(typed).collect()
 }
 
 fn typed(words: &[Vec<u8>]) -> String {
@@ -80,21 +103,36 @@ fn lost(moved: &Moved) -> String {
     }
 }
 
-fn lost_refs(moved: &Moved) -> String {
+fn lost_refs(moved: &Moved) -> Option<String> {
+    let refs = named(&moved.lost_refs, &[]);
+    refs.map(|refs| format!("refs of git are gone since, and stay so; to have them again: {refs}"))
+}
+
+fn moved_refs(moved: &Moved) -> Option<String> {
+    let refs = named(&moved.moved_refs, &[b"-f"]);
+    refs.map(|refs| format!("refs of git moved since, and stay so; to have them where they were: {refs}"))
+}
+
+/// The commands that make `refs` name what they named; none when there are none.
+fn named(refs: &[(Vec<u8>, String)], options: &[&[u8]]) -> Option<String> {
     let command = |(name, id): &(Vec<u8>, String)| {
-        let word = |text: &str| text.as_bytes().to_vec();
-        let (verb, name) = match (name.strip_prefix(b"refs/heads/"), name.strip_prefix(b"refs/tags/")) {
-            (Some(branch), _) => ("branch", Some(branch)),
-            (_, Some(tag)) => ("tag", Some(tag)),
-            _ => ("stash", None),
+        let (verb, short_name): (&[u8], _) =
+            match (name.strip_prefix(b"refs/heads/"), name.strip_prefix(b"refs/tags/")) {
+                (Some(branch), _) => (b"branch", Some(branch)),
+                (_, Some(tag)) => (b"tag", Some(tag)),
+                _ => (b"stash", None),
+            };
+        let id = short(id).as_bytes();
+        let words: Vec<&[u8]> = match short_name {
+            // What git would take for an option.
+            Some([b'-', ..]) => vec![b"git", b"update-ref", name, id],
+            Some(short_name) => [&[b"git", verb], options, &[short_name, id]].concat(),
+            None => vec![b"git", verb, b"store", id],
         };
-        let mut words = vec![word("git"), word(verb)];
-        words.push(name.map_or_else(|| word("store"), <[u8]>::to_vec));
-        words.push(word(short(id)));
-        format!("`{}`", typed(&words))
+        format!("`{}`", typed(&words.into_iter().map(<[u8]>::to_vec).collect::<Vec<_>>()))
     };
-    let named: Vec<String> = first(moved.lost_refs.iter().map(command), NAMED).collect();
-    format!("refs of git are gone since, and stay so; to have them again: {}", named.join(", "))
+    let all: Vec<String> = first(refs.iter().map(command), NAMED).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Where a repository stands.
@@ -121,11 +159,21 @@ pub fn after_run(beyond: &Beyond) -> Option<String> {
 fn list(beyond: &Beyond, git: bool) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for (_, moved) in beyond.git.iter().filter(|_| git) {
-        names.push(match (moved.state, &moved.before, &moved.now) {
-            (State::Moved, Some(was), Some(is)) => format!("HEAD ({} to {})", place(was), place(is)),
-            (State::RefsGone, ..) => "refs of git".to_owned(),
-            (state, ..) => format!(".git ({})", state.word()),
-        });
+        match (moved.state, &moved.before, &moved.now) {
+            (State::Moved, Some(was), Some(is)) => {
+                names.push(format!("HEAD ({} to {})", place(was), place(is)));
+            }
+            (State::Changed, ..) => {}
+            (state, ..) => names.push(format!(".git ({})", state.word())),
+        }
+        names.extend(moved.begun.iter().map(|of| format!("a {} (begun)", of.word())));
+        names.extend(moved.ended.iter().map(|of| format!("a {} (ended)", of.word())));
+        if moved.state == State::Changed && moved.lost_staged {
+            names.push("what is staged".to_owned());
+        }
+        if !(moved.lost_refs.is_empty() && moved.moved_refs.is_empty()) {
+            names.push("refs of git".to_owned());
+        }
     }
     let items = beyond.uncovered.iter();
     names.extend(items.map(|item| format!("{} ({})", item.path, item.fate.word())));
@@ -148,6 +196,7 @@ mod tests {
     use super::*;
     use snapback_core::session::Uncovered;
     use snapback_core::tree::compare::Fate;
+    use snapback_core::tree::git::Operation;
     use snapback_core::tree::root::Why;
 
     const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -164,8 +213,11 @@ mod tests {
     }
 
     fn moved(state: State, before: Option<Position>, now: Option<Position>) -> Moved {
-        let (commands, lost_refs) = (Vec::new(), Vec::new());
-        Moved { state, before, now, commands, leaves: false, lost_commit: false, lost_refs }
+        Moved { before, now, ..Moved::nothing(state) }
+    }
+
+    fn command(words: &[&str]) -> Step {
+        Step::Command(words.iter().map(|word| word.as_bytes().to_vec()).collect())
     }
 
     fn said(target: &str, moved: Moved) -> Vec<String> {
@@ -175,9 +227,9 @@ mod tests {
 
     #[test]
     fn where_head_went_and_what_takes_it_back_is_one_line() {
-        let words = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
         let mut head = moved(State::Moved, at("main", Some(A)), at("", Some(B)));
-        head.commands = vec![words(&["git", "symbolic-ref", "HEAD", "refs/heads/a;b"]), words(&["git", "x"])];
+        head.steps =
+            vec![command(&["git", "symbolic-ref", "HEAD", "refs/heads/a;b"]), command(&["git", "x"])];
         (head.leaves, head.lost_commit) = (true, true);
         assert_eq!(
             said("tree", head.clone()),
@@ -198,6 +250,51 @@ mod tests {
             lines[1],
             "data: refs of git are gone since, and stay so; to have them again: `git branch x aaaaaaaaaa`, \
              `git tag y bbbbbbbbbb`, `git stash store bbbbbbbbbb`"
+        );
+    }
+
+    #[test]
+    fn refs_that_moved_are_named_with_where_they_were() {
+        let mut refs = moved(State::Changed, at("main", Some(A)), at("main", Some(A)));
+        let name = |name: &str| (name.as_bytes().to_vec(), A.to_owned());
+        refs.moved_refs = ["refs/heads/x y", "refs/tags/v1", "refs/heads/-d"].map(name).to_vec();
+        assert_eq!(
+            said("tree", refs.clone()),
+            [
+                "refs of git moved since, and stay so; to have them where they were: `git branch -f 'x y' aaaaaaaaaa`, \
+              `git tag -f v1 aaaaaaaaaa`, `git update-ref refs/heads/-d aaaaaaaaaa`"
+            ]
+        );
+        let beyond = Beyond { git: vec![("tree".into(), refs)], uncovered: vec![] };
+        assert_eq!(after_run(&beyond).unwrap(), "not covered, and changed by the run: refs of git");
+    }
+
+    #[test]
+    fn what_is_staged_and_what_git_is_in_the_middle_of_is_said_with_the_way_back() {
+        let mut git = moved(State::Changed, at("main", Some(A)), at("main", Some(A)));
+        (git.restaged, git.lost_staged) = (true, true);
+        git.steps = vec![command(&["git", "read-tree", "--empty"]), Step::Stage];
+        let staged = "what is staged is not as it was then; git stays as it is, and `git read-tree --empty && snapback cat \
+                      20260102-030405-7f3a .git/staged/entries | git update-index -z --index-info` takes it back";
+        assert_eq!(said("tree", git.clone()), [staged]);
+        let run =
+            |git: &Moved| after_run(&Beyond { git: vec![("tree".into(), git.clone())], uncovered: vec![] });
+        assert_eq!(run(&git).unwrap(), "not covered, and changed by the run: what is staged");
+        git.lost_staged = false;
+        assert_eq!(run(&git), None, "a run that stages something loses nothing");
+        git.unstages = true;
+        git.steps = vec![command(&["git", "reset"])];
+        assert!(said("tree", git.clone())[0].ends_with("and `git reset` takes it back, with nothing staged"));
+        (git.begun, git.ended) = (vec![Operation::Merge], vec![Operation::CherryPick]);
+        git.steps = vec![command(&["git", "merge", "--quit"]), Step::Resume("CHERRY_PICK_HEAD")];
+        (git.restaged, git.unstages) = (false, false);
+        let begun = "a merge was begun since, a cherry-pick was going on, and is not now; git stays as it is, and `git merge \
+                     --quit && snapback cat 20260102-030405-7f3a .git/CHERRY_PICK_HEAD > \"$(git rev-parse --git-path \
+                     CHERRY_PICK_HEAD)\"` takes it back";
+        assert_eq!(said("tree", git.clone()), [begun]);
+        assert_eq!(
+            run(&git).unwrap(),
+            "not covered, and changed by the run: a merge (begun), a cherry-pick (ended)"
         );
     }
 

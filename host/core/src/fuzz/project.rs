@@ -7,7 +7,7 @@ use crate::project::registry::Known;
 use crate::project::units;
 use crate::project::user::User;
 use crate::tree::Options;
-use crate::tree::git::{Tracked, each};
+use crate::tree::git::{Tracked, each, staged_in};
 use crate::tree::ignore::Patterns;
 
 /// Fails unless a refusal is one line that says what is wrong, and one that says what to do.
@@ -77,6 +77,8 @@ pub fn options(bytes: &[u8]) {
 
 /// What git has of a work tree, its index and its settings; and the path of a setting.
 pub fn git(bytes: &[u8]) {
+    let listed = staged_in(bytes).unwrap_or(0);
+    assert!(listed <= 80 * bytes.len() + 4096 * bytes.len(), "a list is of what is there");
     let tracked = Tracked::in_file(bytes);
     assert!(!tracked.is_any_in(b"\0"));
     let mut told = 0;

@@ -72,7 +72,7 @@ impl Beyond {
         paths: &[Bytes],
     ) -> Result<()> {
         let git = moved(source, before, after)?;
-        let git_tells = git.as_ref().is_some_and(|git| !matches!(git.state, State::Moved | State::RefsGone));
+        let git_tells = git.as_ref().is_some_and(|git| !matches!(git.state, State::Moved | State::Changed));
         for item in compare::uncovered(source, before, after)? {
             // Our own store is brought back, or made anew.
             let own = item.why == Why::Store && item.path == STORE.as_bytes();

@@ -50,9 +50,10 @@ pub struct Root {
 /// What was recorded of a repository, to be read: never restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GitRecord {
-    /// A `Tree` with `HEAD`, `packed-refs`, `refs` and `logs`, as far as they are there.
+    /// A `Tree` with `HEAD`, `packed-refs`, `refs` and `logs`, what tells that git is in the
+    /// middle of something, as far as they are there, and what is `staged`.
     pub tree: Key,
-    /// Whether all of these were read, rather than as much as the limits allow.
+    /// Whether all of these files were read, rather than as much as the limits allow.
     pub whole: bool,
 }
 

@@ -1,6 +1,7 @@
 //! Looking at all that is recorded of a repository, within limits.
 
 use super::Located;
+use super::operation::Operation;
 use crate::object::{Key, ObjectKind};
 use crate::tree::node::is_name;
 use crate::tree::scan::Stat;
@@ -50,6 +51,9 @@ impl Found {
         let mut found = Self { whole: true, ..Self::default() };
         let (own, common) = (located.own(), located.common());
         found.named(own, b"", c"HEAD", LARGEST_REF);
+        for (path, _) in Operation::FILES {
+            found.operation(own, path);
+        }
         found.named(common, b"", c"packed-refs", LARGEST_FILE);
         found.dir(common, c"refs", b"refs", LARGEST_REF, DEEPEST);
         // A repository may keep its refs in another form.
@@ -74,6 +78,19 @@ impl Found {
             seen.extend_from_slice(&identity(&item.stat));
         }
         *Key::of(ObjectKind::Opaque, &seen).hash()
+    }
+
+    /// Looks at the file at `path`, which tells what git is in the middle of.
+    fn operation(&mut self, own: BorrowedFd<'_>, path: &str) {
+        let name = |name: &str| CString::new(name).expect("it has no zeros");
+        match path.split_once('/') {
+            None => self.named(own, b"", &name(path), LARGEST_FILE),
+            Some((above, file)) => {
+                if let Some(dir) = self.open(own, &name(above)) {
+                    self.named(dir.as_fd(), above.as_bytes(), &name(file), LARGEST_FILE);
+                }
+            }
+        }
     }
 
     /// Looks at the file `name` in `dir`, which has the path `at`.

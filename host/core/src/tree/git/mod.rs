@@ -7,19 +7,28 @@ mod index;
 mod locate;
 pub(in crate::tree) mod look;
 mod moved;
+mod operation;
 mod position;
 mod present;
 mod settings;
+mod staged;
+mod tracked;
+mod way_back;
 
-pub(crate) use index::Tracked;
 pub use locate::{Located, locate, locate_around};
 pub use moved::{Moved, State, moved, short};
+pub use operation::Operation;
 pub use position::{Head, Position};
 pub use present::{Standing, present};
 pub use settings::GitUser;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use settings::each;
 pub(in crate::tree) use settings::read;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use staged::staged_in;
+pub use staged::{By, Staged};
+pub(crate) use tracked::Tracked;
+pub use way_back::Step;
 
 #[cfg(test)]
 mod tests;

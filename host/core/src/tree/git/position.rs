@@ -1,5 +1,8 @@
-//! Where a repository stood: read from what a capture recorded of it.
+//! Where a repository stood, what it was in the middle of, and what was staged: read from
+//! what a capture recorded of it.
 
+use super::operation::Operation;
+use super::staged::Staged;
 use crate::error::Result;
 use crate::object::Key;
 use crate::store::Source;
@@ -19,6 +22,10 @@ pub struct Position {
     pub head: Head,
     /// The commit that it led to, in hexadecimal; none in a repository without one.
     pub commit: Option<String>,
+    /// What git was in the middle of; none when that was not recorded.
+    pub under_way: Option<Vec<Operation>>,
+    /// What was staged; none when that is not known.
+    pub staged: Option<Staged>,
     refs: BTreeMap<Vec<u8>, Ref>,
 }
 
@@ -58,8 +65,11 @@ impl Position {
     /// not known.
     pub fn read(source: &dyn Source, record: &Key) -> Result<Self> {
         let mut all = Vec::new();
-        files(source, record, &|path| is_ref_file(path), &mut |path, entry| {
-            all.push((path.to_vec(), text(source, &entry)?));
+        files(source, record, &|path| !path.starts_with(b"logs"), &mut |path, entry| {
+            // A list is long, and what is in the others is not asked for.
+            let is_read = is_ref_file(path) || matches!(path, b"staged/hash" | b"staged/tree");
+            let text = if is_read { text(source, &entry)? } else { Vec::new() };
+            all.push((path.to_vec(), text));
             Ok(())
         })?;
         Ok(Self::of(all))
@@ -70,13 +80,23 @@ impl Position {
     pub(super) fn of(files: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
         let mut position = Self::default();
         let (mut head, mut loose) = (None, BTreeMap::new());
+        let (mut hash, mut tree, mut listed, mut under_way) = (None, None, false, Vec::new());
         for (path, text) in files {
             match &path[..] {
                 b"HEAD" => head = parse(&text),
+                b"staged/hash" => hash = Some(text),
+                b"staged/tree" => tree = object_id(text.trim_ascii()),
+                b"staged/entries" => listed = true,
                 b"packed-refs" => position.add_packed(&text),
                 _ if is_ref_file(&path) => loose.extend(parse(&text).map(|found| (path, found))),
-                _ => {}
+                _ => under_way.extend(Operation::told_by(&path)),
             }
+        }
+        if let Some(hash) = hash {
+            under_way.sort();
+            under_way.dedup();
+            position.under_way = Some(under_way);
+            position.staged = Staged::of(&hash, tree, listed);
         }
         // A loose ref hides the packed one.
         position.refs.append(&mut loose);

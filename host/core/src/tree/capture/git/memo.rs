@@ -8,15 +8,17 @@ use crate::tree::statcache;
 use std::path::Path;
 
 /// What the file begins with.
-const MAGIC: &[u8] = b"snapback git 1\n";
+const MAGIC: &[u8] = b"snapback git 2\n";
 /// Larger ones are none, in bytes.
 const MOST_BYTES: u64 = 256;
 
 /// The record that was made last.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Memo {
-    /// What all of it looked like.
-    pub seen: [u8; 32],
+    /// What all of it looked like but the index; none when it may change without a trace.
+    pub seen: Option<[u8; 32]>,
+    /// What the index looked like; the same.
+    pub index: Option<[u8; 32]>,
     pub record: GitRecord,
     /// A captured directory that holds the record and was in the store.
     pub base: Option<Key>,
@@ -45,7 +47,7 @@ impl Memo {
     /// The file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend_from_slice(&self.seen);
+        [self.seen, self.index].iter().for_each(|seen| out.extend_from_slice(&seen.unwrap_or_default()));
         out.push(u8::from(self.record.whole));
         out.extend_from_slice(&self.record.tree.to_bytes());
         out.extend_from_slice(&self.base.map_or([0; Key::LEN], |key| key.to_bytes()));
@@ -61,10 +63,12 @@ impl Memo {
             return None;
         }
         let (seen, rest) = bytes.strip_prefix(MAGIC)?.split_first_chunk::<32>()?;
+        let (index, rest) = rest.split_first_chunk::<32>()?;
+        let known = |seen: &[u8; 32]| Some(*seen).filter(|seen| *seen != [0; 32]);
         let (whole, keys) = rest.split_first()?;
         let mut keys = keys.chunks_exact(Key::LEN).map(Key::from_bytes);
         let record = GitRecord { tree: keys.next()??, whole: *whole == 1 };
-        Some(Self { seen: *seen, record, base: keys.next()?, root: keys.next()?? })
+        Some(Self { seen: known(seen), index: known(index), record, base: keys.next()?, root: keys.next()?? })
     }
 }
 
@@ -89,7 +93,7 @@ mod tests {
         let key = |text: &str| Key::of(ObjectKind::Root, text.as_bytes());
         let record = GitRecord { tree: Key::of(ObjectKind::Tree, b"t"), whole: false };
         for base in [None, Some(key("base"))] {
-            let memo = Memo { seen: [7; 32], record, base, root: key("root") };
+            let memo = Memo { seen: Some([7; 32]), index: None, record, base, root: key("root") };
             let bytes = memo.encode();
             assert_eq!(Memo::decode(&bytes), Some(memo));
             for at in 0..bytes.len() {
@@ -99,7 +103,8 @@ mod tests {
                 assert_eq!(Memo::decode(&bytes[..at]), None, "cut at {at}");
             }
         }
-        let memo = Memo { seen: [7; 32], record, base: Some(key("base")), root: key("root") };
+        let memo =
+            Memo { seen: None, index: Some([7; 32]), record, base: Some(key("base")), root: key("root") };
         assert!(memo.is_stored(Some(&key("root"))) && memo.is_stored(Some(&key("base"))));
         assert!(!memo.is_stored(Some(&key("other"))) && !memo.is_stored(None));
     }

@@ -1,9 +1,11 @@
 //! Recording where git stands: `HEAD`, refs and reflogs of the repository that the
-//! captured directory is a work tree of, or lies in one of, when that is not captured itself.
+//! captured directory is a work tree of, or lies in one of, when that is not captured itself;
+//! what it is in the middle of, and what is staged.
 //!
 //! What is recorded is only ever read. Names and attributes are looked at each time
 //! (`tree::git::look`); content is read and stored (`store`) only when one of them is not as it was
-//! the last time, which is remembered beside the stat cache (`memo`). The repository may
+//! the last time, which is remembered beside the stat cache (`memo`). The index is looked at apart:
+//! git writes it often, and seldom with another content. The repository may
 //! be a stranger's, and may lie anywhere: nothing but directories and regular files is
 //! opened, none through a link, and there is a limit to everything; what is beyond it is
 //! left out, and the record says that it is not whole.
@@ -13,17 +15,22 @@ mod store;
 
 use super::{Capture, clock};
 use crate::error::Result;
-use crate::object::Key;
+use crate::object::{Key, ObjectKind};
 use crate::tree::git::locate_around;
 use crate::tree::git::look::Found;
 use crate::tree::root::{GitRecord, LeftOut};
+use crate::tree::scan::Stat;
+use crate::tree::statcache::identity;
 use memo::Memo;
 
 /// A record, and what is to be remembered of it.
 pub(super) struct Recorded {
     pub record: GitRecord,
-    /// None when something in it may yet change without a trace.
+    /// What all of it looks like but the index; none when something in it may yet change
+    /// without a trace.
     seen: Option<[u8; 32]>,
+    /// What the index looks like; the same.
+    index: Option<[u8; 32]>,
     /// The memo that it was taken from, when nothing had changed.
     memo: Option<Memo>,
 }
@@ -47,23 +54,43 @@ impl Capture<'_> {
             return Ok(None);
         }
         let found = Found::look(&located);
-        let digest = found.digest();
+        let index = Stat::of(located.own(), c"index").ok();
+        let (seen, index_seen) = (found.digest(), look(index.as_ref()));
         let memo = Memo::load(self.writer.store().path(), &self.memo_name());
-        if let Some(memo) = memo.filter(|memo| memo.seen == digest && memo.is_stored(previous)) {
-            return Ok(Some(Recorded { record: memo.record, seen: Some(digest), memo: Some(memo) }));
-        }
-        let racy = found.files.iter().any(|file| self.clock.is_racy(&file.stat));
-        let mut lane = self.writer.lane();
-        let record = self.store_git(found, &mut lane)?;
-        lane.publish()?;
-        Ok(Some(Recorded { record, seen: (!racy).then_some(digest), memo: None }))
+        let memo = memo.filter(|memo| memo.is_stored(previous));
+        let same = memo.as_ref().is_some_and(|memo| memo.seen == Some(seen));
+        let same_index = memo.as_ref().is_some_and(|memo| memo.index == Some(index_seen));
+        let is_racy = |stat: &Stat| self.clock.is_racy(stat);
+        let seen = Some(seen).filter(|_| !found.files.iter().any(|file| is_racy(&file.stat)));
+        let index_seen = Some(index_seen).filter(|_| !index.as_ref().is_some_and(is_racy));
+        let (record, memo) = match memo {
+            Some(memo) if same && same_index => (memo.record, Some(memo)),
+            memo => {
+                let mut lane = self.writer.lane();
+                let old = memo.map(|memo| memo.record);
+                let staged = match old.filter(|_| same_index) {
+                    Some(old) => self.staged_of(&old)?,
+                    None => Some(self.store_staged(&located, index.is_some(), &mut lane)?),
+                };
+                let record = match old.filter(|_| same) {
+                    Some(old) => self.restaged(&old, staged, &mut lane)?,
+                    None => self.store_git(found, staged, &mut lane)?,
+                };
+                lane.publish()?;
+                (record, None)
+            }
+        };
+        Ok(Some(Recorded { record, seen, index: index_seen, memo }))
     }
 
     /// Remembers `recorded`, which is part of the capture that came to `root`.
     pub(super) fn remember_git(&self, recorded: &Recorded, root: &Key, previous: Option<&Key>) {
-        let Some(seen) = recorded.seen else { return };
+        let Recorded { record, seen, index, .. } = *recorded;
+        if seen.is_none() && index.is_none() {
+            return;
+        }
         let base = previous.filter(|_| recorded.memo.is_some()).copied();
-        let memo = Memo { seen, record: recorded.record, base, root: *root };
+        let memo = Memo { seen, index, record, base, root: *root };
         if recorded.memo.as_ref() != Some(&memo) {
             let store = self.writer.store();
             // A cache that cannot be written costs time the next time, nothing else.
@@ -76,4 +103,10 @@ impl Capture<'_> {
     fn memo_name(&self) -> String {
         memo::file_name(&self.call.target.name, self.walk.directory.setting())
     }
+}
+
+/// What the index looks like, be there one or none.
+fn look(index: Option<&Stat>) -> [u8; 32] {
+    let seen = index.map(identity);
+    *Key::of(ObjectKind::Opaque, seen.as_ref().map_or(&[], |seen| &seen[..])).hash()
 }

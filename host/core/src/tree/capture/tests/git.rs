@@ -58,7 +58,7 @@ fn paths(world: &World, taken: &Taken) -> Vec<String> {
 }
 
 #[test]
-fn head_refs_and_reflogs_are_recorded_and_nothing_else() {
+fn head_refs_reflogs_and_what_is_staged_are_recorded_and_nothing_else() {
     let mut world = repository();
     git(&world, "", &["tag", "v1"]);
     git(&world, "", &["pack-refs", "--all"]);
@@ -72,6 +72,8 @@ fn head_refs_and_reflogs_are_recorded_and_nothing_else() {
         "logs/refs/heads/side/way",
         "packed-refs",
         "refs/heads/side/way",
+        "staged/hash",
+        "staged/tree",
     ];
     assert_eq!((paths(&world, &taken), record(&taken).whole), (want.map(str::to_owned).to_vec(), true));
     let position = position(&world, &taken);
@@ -89,7 +91,7 @@ fn an_unchanged_repository_is_not_read_again() {
     let mut world = repository();
     world.settle();
     let first = world.capture();
-    assert_eq!(first.counts.git, 4);
+    assert_eq!(first.counts.git, 5);
     let again = world.capture();
     assert_eq!((again.counts.git, again.added, again.key), (0, 0, first.key));
     // Another tree, the same repository; also when the capture before was not kept.
@@ -99,9 +101,19 @@ fn an_unchanged_repository_is_not_read_again() {
     let next = world.capture();
     assert_eq!((next.counts.git, record(&next)), (0, record(&first)));
     assert_eq!(world.capture().counts.git, 0);
-    // The index is not recorded, and a commit is.
+    // Of the index only what is staged: its times are no change, and only it is read again.
+    std::fs::write(world.path("f"), "0").unwrap();
+    git(&world, "", &["status"]);
+    world.settle();
+    let touched = world.capture();
+    assert_eq!((touched.counts.git, record(&touched)), (1, record(&next)));
     git(&world, "", &["add", "g"]);
-    assert_eq!(world.capture().key, next.key);
+    world.settle();
+    let staged = world.capture();
+    assert_eq!(staged.counts.git, 1);
+    assert_ne!(record(&staged).tree, record(&next).tree);
+    assert_eq!((world.capture().counts.git, world.capture().key), (0, staged.key));
+    assert!(paths(&world, &staged).contains(&"staged/entries".to_owned()));
     git(&world, "", &["commit", "-q", "-m", "two"]);
     world.settle();
     let moved = world.capture();
@@ -109,7 +121,7 @@ fn an_unchanged_repository_is_not_read_again() {
     assert_eq!((world.capture().counts.git, world.capture().key), (0, moved.key));
     // Nobody vouches for what was never committed.
     let lost = World { previous: None, ..world };
-    assert_eq!(lost.try_capture(true).unwrap().counts.git, 4);
+    assert_eq!(lost.try_capture(true).unwrap().counts.git, 5);
 }
 
 #[test]
@@ -131,10 +143,10 @@ fn a_damaged_memo_costs_time_and_nothing_else() {
     world.settle();
     let first = world.capture();
     let memo = world.store.path().join("cache/tree-path.git");
-    for bytes in [&b""[..], b"snapback git 1\n", &[0; 200]] {
+    for bytes in [&b""[..], b"snapback git 2\n", &[0; 200]] {
         std::fs::write(&memo, bytes).unwrap();
         let taken = world.capture();
-        assert_eq!((taken.counts.git, taken.key), (4, first.key));
+        assert_eq!((taken.counts.git, taken.key), (5, first.key));
     }
 }
 
@@ -153,7 +165,8 @@ fn work_trees_and_submodules_are_followed_to_where_they_point() {
     assert_eq!(position.head, Head::Branch(b"refs/heads/side".to_vec()));
     assert_eq!(position.commit.as_deref(), Some(&*main));
     assert!(paths(&linked, &taken).contains(&"logs/refs/heads/main".to_owned()));
-    // Also when the file `.git` is covered: it only points.
+    // The file `.git` is covered, whatever is said of repositories: it only points.
+    assert!(taken.paths().contains(&".git"));
     let linked = World { options: vec![("git", "true".into())], ..linked };
     let taken = linked.try_capture(true).unwrap();
     assert!(taken.paths().contains(&".git") && taken.root.git.is_some());

@@ -1,6 +1,8 @@
 //! Repositories: where HEAD stood is recorded and said, git itself is left alone, and
 //! `git = true` covers it like any other files.
 
+mod back;
+
 use crate::{each_user, sandbox};
 use snapback_tests::{Output, Record, Restores, Sandbox, assert_back, have};
 use std::fs;
@@ -34,6 +36,21 @@ fn halves(s: &Sandbox) -> (Record, Record) {
     (git, all.without(&[".git"]))
 }
 
+/// What git says of itself: HEAD, what is staged, what it is in the middle of.
+const STATUS: &str = "cat .git/HEAD; git status --porcelain=2 --branch; git diff --cached; \
+                      cd .git; ls -d *_HEAD BISECT_LOG rebase-* 2>/dev/null | grep -v -e ORIG -e REBASE || true";
+
+/// Does what a report of an undo says to do, word by word.
+#[track_caller]
+fn follow(s: &Sandbox, report: &serde_json::Value) -> String {
+    let told = report["git"][0]["commands"].as_array().expect("something is to be done");
+    let told: Vec<&str> = told.iter().map(|command| command.as_str().unwrap()).collect();
+    let typed = told.join(" && ");
+    let bin = s.program().get_program().to_owned();
+    git(s, &format!("snapback() {{ '{}' \"$@\"; }}; {typed}", bin.display()));
+    typed
+}
+
 /// That the first line says all of `words`.
 #[track_caller]
 fn first_says(output: &Output, words: &[&str]) {
@@ -52,6 +69,7 @@ fn undo_says_first_that_head_moved_and_leaves_git_as_it_is() {
     each_user(|s| {
         repository(s);
         let one = git(s, "git rev-parse HEAD");
+        let whole = git(s, "git rev-parse HEAD; git status --porcelain");
         let before = halves(s);
         run(s, "echo A > f; git commit -q -a -m two").says("HEAD (main at");
         let two = git(s, "git rev-parse HEAD");
@@ -70,9 +88,8 @@ fn undo_says_first_that_head_moved_and_leaves_git_as_it_is() {
         assert_eq!(now.0.0, damaged.0.0, "an undo writes nothing of git, nor touches it");
         assert_back(&before.1, &damaged.1, &now.1);
         // What it said to do takes HEAD back, and a redo knows where HEAD was.
-        let command = told["commands"][0].as_str().unwrap();
-        git(s, command);
-        assert_eq!(git(s, "git rev-parse HEAD")[..7], *one);
+        follow(s, &dry);
+        assert_eq!(git(s, "git rev-parse HEAD; git status --porcelain"), whole, "nothing is staged");
         first_says(&s.ok(["redo"]), &["HEAD moved", one, two, "git reset --soft"]);
         s.ok(["undo"]).never_says("HEAD moved");
     });
@@ -117,47 +134,53 @@ fn what_is_staged_stays_staged() {
 }
 
 #[test]
-fn each_way_back_that_is_named_goes_back() {
+fn a_git_file_comes_back_so_that_git_works_where_it_did() {
     if !have("git") {
         return;
     }
-    let reset = "git symbolic-ref HEAD refs/heads/main";
-    for (setup, script, commands) in [
-        ("", "git switch -q -c side; echo A > f; git commit -q -a -m two", reset),
-        ("", "git switch -q -c side", "git switch main"),
-        ("", "git branch -q -m main other; echo A > f; git commit -q -a -m two", reset),
-        ("", "git switch -q --detach; echo A > f; git commit -q -a -m two", reset),
-        (
-            "git switch -q --detach",
-            "git switch -q main; echo A > f; git commit -q -a -m two",
-            "git update-ref",
-        ),
-        ("git switch -q --detach", "echo A > f; git commit -q -a -m two", "git reset --soft"),
-        (
-            "git switch -q --orphan new; echo 1 > f",
-            "git add f; git commit -q -m first",
-            "git update-ref -d HEAD",
-        ),
-        ("git pack-refs --all", "git switch -q -c side; git branch -q -D main", reset),
-        ("git switch -q -c 'odd$(id>trap)x'", "git switch -q main", "git switch 'odd$(id>trap)x'"),
-    ] {
-        let s = sandbox();
-        repository(&s);
-        git(&s, setup);
-        let position = "cat .git/HEAD; git rev-parse -q --verify HEAD || echo none";
-        let before = (git(&s, position), halves(&s).1);
-        run(&s, script);
-        let told = s.ok(["undo", "--json"]).json();
-        let told: Vec<&str> =
-            told["git"][0]["commands"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
-        assert!(told[0].starts_with(commands), "{script}: {told:?}");
-        let files = halves(&s).1;
-        git(&s, &told.join("; "));
-        assert_eq!(git(&s, position), before.0, "{script}: {told:?}");
-        assert_eq!(halves(&s).1.0, files.0, "{script}: the files stay as they are");
-        assert!(!s.has("trap"));
-        git(&s, "git fsck --strict");
-    }
+    each_user(|s| {
+        repository(s);
+        git(s, "git init -q ../lib; git -C ../lib commit -q --allow-empty -m one
+                git -c protocol.file.allow=always submodule --quiet add ../lib vendor/lib; git commit -q -m sub
+                git worktree add -q -b feature wt 2>/dev/null");
+        let at = "for d in vendor/lib wt; do git -C $d rev-parse --show-toplevel --git-dir; git -C $d status --porcelain; done";
+        let told = git(s, at);
+        assert_eq!(told.lines().count(), 4, "{told}");
+        for script in [
+            "rm -rf vendor wt",
+            "rm vendor/lib/.git wt/.git",
+            "rm wt/.git; git init -q wt; echo gitdir: / > vendor/lib/.git",
+        ] {
+            let before = Record::take(&s.project());
+            let run = run(s, script);
+            run.never_says("vendor/lib/.git (").never_says("wt/.git (gone");
+            let damaged = Record::take(&s.project());
+            s.ok(["undo"]);
+            assert_eq!(git(s, at), told, "{script}");
+            let now = Record::take(&s.project()).without(&[".git"]);
+            assert_back(&before.without(&[".git"]), &damaged.without(&[".git"]), &now);
+            s.ok(["redo"]);
+            assert!(!s.has("wt/.git") || s.has("wt/.git/HEAD"), "{script}");
+            s.ok(["undo"]);
+            assert_eq!(git(s, at), told, "{script}");
+        }
+        // At the top of a project as well.
+        let at = |words: &[&str]| {
+            let output =
+                s.finish(s.program().current_dir(s.project().join("wt")).args(["--root", "."]).args(words));
+            output.exits(0);
+            output
+        };
+        at(&["run", "--", "sh", "-c", "rm .git f"]).never_says("HEAD");
+        at(&["undo"]).never_says("HEAD");
+        assert_eq!(
+            git(s, "git -C wt rev-parse --show-toplevel; git -C wt status --porcelain"),
+            told.lines().nth(2).unwrap()
+        );
+        let script = format!("{GIT}echo A > f; git commit -q -a -m two");
+        at(&["run", "--", "sh", "-ec", &script]).says("HEAD (feature at");
+        first_says(&at(&["undo"]), &["HEAD moved", "feature", "git reset --soft"]);
+    });
 }
 
 #[test]
@@ -300,7 +323,7 @@ fn a_repository_above_the_root_is_told_like_one_at_it() {
         let undo = at(&["undo", "--json"]);
         first_says(&undo, &["HEAD moved", &one[..7], "git reset --soft"]);
         assert_eq!(s.read("sub/f"), "0\n");
-        git(s, &format!("cd sub; {}", undo.json()["git"][0]["commands"][0].as_str().unwrap()));
+        follow(s, &undo.json());
         assert_eq!(git(s, "git rev-parse HEAD"), one);
         run("rm -rf ../.git; echo B > f").says(".git (gone)");
         first_says(&at(&["undo"]), &[".git is gone", "main", &one[..7]]);
