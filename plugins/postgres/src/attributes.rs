@@ -1,5 +1,5 @@
 //! What belongs to a database as a whole and no copy takes over: owner, rights, settings,
-//! limit of connections, comment. Kept as facts, a line each; the statements that bring them
+//! limit of connections, comment, whether it is a template. Kept as facts, a line each; the statements that bring them
 //! about are made when they are needed, so that what is stored is never run as it is.
 
 use crate::wire::{Fault, Wire, ident, literal};
@@ -29,6 +29,7 @@ pub fn read(wire: &mut Wire, database: &str) -> Result<String, Fault> {
              UNION ALL SELECT 'limit', datconnlimit::text FROM pg_database WHERE datname = {text} \
              UNION ALL SELECT 'comment', shobj_description(oid, 'pg_database') FROM pg_database \
              WHERE datname = {text} \
+             UNION ALL SELECT 'template', 'true' FROM pg_database WHERE datname = {text} AND datistemplate \
              UNION ALL SELECT 'rights', 'own' FROM pg_database WHERE datname = {text} AND datacl IS NOT NULL"
         ),
         format!(
@@ -77,6 +78,7 @@ pub fn statements(facts: &str, database: &str) -> Result<String> {
                 let comment = comment.map_or_else(|| "NULL".to_owned(), literal);
                 format!("COMMENT ON DATABASE {name} IS {comment}")
             }
+            [Some("template"), Some("true")] => format!("ALTER DATABASE {name} IS_TEMPLATE true"),
             [Some("rights"), Some("own")] => {
                 format!("REVOKE ALL ON DATABASE {name} FROM PUBLIC, {owner_name}")
             }
@@ -126,7 +128,8 @@ fn setting(key: &str, value: &str) -> String {
     names.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ")
 }
 
-fn escape(field: Option<&str>) -> String {
+/// A field as a line has it.
+pub fn escape(field: Option<&str>) -> String {
     match field {
         None => "\\N".into(),
         Some(text) => {
@@ -135,7 +138,8 @@ fn escape(field: Option<&str>) -> String {
     }
 }
 
-fn unescape(field: &str) -> Option<String> {
+/// What a field of a line says.
+pub fn unescape(field: &str) -> Option<String> {
     if field == "\\N" {
         return None;
     }
@@ -161,10 +165,11 @@ mod tests {
 
     #[test]
     fn facts_become_statements() {
-        let facts = "owner\tjo\"e\nlimit\t-1\ncomment\t\\N\nrights\town\ngrant\tCONNECT\t\\N\tfalse\n\
+        let facts = "owner\tjo\"e\nlimit\t-1\ncomment\t\\N\ntemplate\ttrue\nrights\town\ngrant\tCONNECT\t\\N\tfalse\n\
                      grant\tCREATE\tann\ttrue\nset\t\\N\tsearch_path\t\"$user\", public\nset\tann\tmy.key\tit's\n";
         let expected = "ALTER DATABASE \"d\" OWNER TO \"jo\"\"e\";\nALTER DATABASE \"d\" CONNECTION LIMIT -1;\n\
              COMMENT ON DATABASE \"d\" IS NULL;\n\
+             ALTER DATABASE \"d\" IS_TEMPLATE true;\n\
              REVOKE ALL ON DATABASE \"d\" FROM PUBLIC, \"jo\"\"e\";\n\
              GRANT CONNECT ON DATABASE \"d\" TO PUBLIC;\n\
              GRANT CREATE ON DATABASE \"d\" TO \"ann\" WITH GRANT OPTION;\n\

@@ -97,6 +97,8 @@ fn command<'a>(target: &'a Target, key: &'a str, database: &str) -> Command<'a> 
     let user = target.setting("user").unwrap_or_default();
     let words = ["--no-password", "--host", host, "--port", port, "--username", &user, "--dbname", database];
     let command = Command::new(target, key).args(words).env("LC_ALL", "C").env("PGCONNECT_TIMEOUT", "30");
+    // As our own sessions have it.
+    let command = command.env("PGOPTIONS", "-c default_transaction_read_only=off");
     match env::var(target, "password") {
         Some(password) => command.env("PGPASSWORD", password),
         None => command,

@@ -10,6 +10,7 @@ use crate::note::{self, Note};
 use crate::server::Server;
 use crate::sessions::{Policy, alone, nobody};
 use crate::state::{Copied, Dumped, PREFIX, State, Stored};
+use crate::ties;
 use crate::wire::{Fault, Wire, ident, literal};
 use snapback_sdk::{Error, ErrorKind, Result, Target, random, report};
 
@@ -61,6 +62,17 @@ impl Exchange<'_> {
         if let State::Copied(copied) = &self.stored.state {
             server.wait_for(&copied.digits)?;
         }
+        if let State::Copied(other) = &self.current.state
+            && self.current.state != self.stored.state
+        {
+            // Of an exchange the other way that was cut short.
+            server.wait_for(&other.digits)?;
+            let now = note::next(&mut server.wire)?;
+            if let Some(made) = note::made(&mut server.wire, &other.next(), now)? {
+                ours.push(made);
+                drop_counted(server, &other.next(), ours)?;
+            }
+        }
         let live = server.number(&database)?;
         let copies = server.copies()?;
         let now = note::next(&mut server.wire)?;
@@ -79,7 +91,11 @@ impl Exchange<'_> {
         let left = copies.iter().any(|(name, _)| *name == old);
         if is_done && (live.is_none() || attributes::read(&mut server.wire, &database)? == self.stored.facts)
         {
-            return self.clear(server, &old);
+            self.clear(server, &old);
+            return Ok(());
+        }
+        if live.is_some() {
+            ties::none(&mut server.wire, &database)?;
         }
         if !is_current && !self.again {
             return Err(changed(&database).into());
@@ -140,12 +156,7 @@ impl Exchange<'_> {
         if server.number(&name)?.is_none() {
             let _task = report::Task::new("making the stored database", None, "items");
             let with = match &self.stored.state {
-                State::Dumped(Dumped { encoding, collate, ctype }) => format!(
-                    "TEMPLATE template0 ENCODING {} LC_COLLATE {} LC_CTYPE {}",
-                    literal(encoding),
-                    literal(collate),
-                    literal(ctype)
-                ),
+                State::Dumped(dumped) => made_like(dumped, server.wire.version),
                 State::Copied(copied) => {
                     format!("TEMPLATE {} ALLOW_CONNECTIONS false", ident(&copied.name()))
                 }
@@ -178,10 +189,8 @@ impl Exchange<'_> {
         (old, left): (&str, bool),
     ) -> Result<(), Fault> {
         if left {
-            // Of an exchange that was cut short. Dropping takes a number for certain.
-            let before = note::next(&mut server.wire)?;
-            server.drop_database(old)?;
-            ours.push(before);
+            // Of an exchange that was cut short.
+            drop_counted(server, old, ours)?;
         }
         let copies = server.copies()?;
         let now = note::next(&mut server.wire)?;
@@ -193,7 +202,10 @@ impl Exchange<'_> {
         let old = if proven { old } else { &kept };
         let mut batch = String::new();
         if live.is_some() {
-            batch.push_str(&format!("ALTER DATABASE {} RENAME TO {};", ident(database), ident(old)));
+            // A template cannot be dropped.
+            let (from, to) = (ident(database), ident(old));
+            let plain = format!("ALTER DATABASE {from} IS_TEMPLATE false;");
+            batch.push_str(&format!("{plain} ALTER DATABASE {from} RENAME TO {to};"));
         }
         if proven && live.is_some() {
             batch.push_str(&format!(
@@ -221,14 +233,27 @@ impl Exchange<'_> {
             true => alone(&mut server.wire, database, self.policy, &batch)?,
             false => server.wire.ask(&batch).map(drop)?,
         }
-        if live.is_some() && proven {
-            return self.clear(server, old);
-        }
-        if live.is_some() {
-            let why = format!("it was written to meanwhile; as it was then it is kept as the database {old}");
-            report::refused(database.as_bytes(), &why);
+        match live {
+            Some(_) if proven => self.clear(server, old),
+            Some(_) => report::refused(database.as_bytes(), &self.why_kept(old)),
+            None => {}
         }
         Ok(())
+    }
+
+    /// Why the old one is kept, as the database `old`.
+    fn why_kept(&self, old: &str) -> String {
+        let why = match &self.current.state {
+            // Only the server knows of a copy whether it is still the same, and it knows of all its
+            // databases at once.
+            State::Copied(_) => {
+                "others write on this server: it is not proven that nobody wrote to it meanwhile"
+            }
+            State::Absent | State::Dumped(_) => "it was written to meanwhile",
+        };
+        format!(
+            "{why}; as it was then it is kept as the database {old}: `DROP DATABASE {old}` when nobody needs it"
+        )
     }
 
     /// What the old one is called until it is dropped.
@@ -240,8 +265,19 @@ impl Exchange<'_> {
         }
     }
 
-    /// Drops the old database after the exchange, and lets the note take that into account.
-    fn clear(&self, server: &mut Server, old: &str) -> Result<(), Fault> {
+    /// Drops the old database after the exchange. That is done, whatever becomes of the old one.
+    fn clear(&self, server: &mut Server, old: &str) {
+        if let Err(Fault { error, .. }) = self.drop_old(server, old) {
+            let why = error.message;
+            let what = format!("the database {old}, which was replaced, could not be dropped: {why}");
+            report::log("warn", &format!("{what}; `DROP DATABASE {old}` does it"));
+        }
+    }
+
+    /// Drops it, and lets the note take that into account.
+    fn drop_old(&self, server: &mut Server, old: &str) -> Result<(), Fault> {
+        // What was tied to it since it was looked at stays with it.
+        ties::none(&mut server.wire, old)?;
         let note = |server: &mut Server, now: u64| {
             let State::Copied(copied) = &self.stored.state else { return Ok(None) };
             let (live, copies) = (server.number(&server.database.clone())?, server.copies()?);
@@ -264,6 +300,36 @@ impl Exchange<'_> {
         }
         Ok(())
     }
+}
+
+/// Drops a database of ours that is there, and adds the number that this takes to `ours`.
+fn drop_counted(server: &mut Server, name: &str, ours: &mut Vec<u64>) -> Result<(), Fault> {
+    let before = note::next(&mut server.wire)?;
+    server.drop_database(name)?;
+    ours.push(before);
+    Ok(())
+}
+
+/// What a statement says that makes a database for a dump, on a server of this version.
+fn made_like(Dumped { encoding, collate, ctype, more }: &Dumped, version: u32) -> String {
+    let of = |key: &str| more.iter().find(|(name, _)| name == key).map(|(_, value)| literal(value));
+    let [encoding, collate, ctype] = [encoding, collate, ctype].map(|text| literal(text));
+    let mut with = format!("TEMPLATE template0 ENCODING {encoding} LC_COLLATE {collate} LC_CTYPE {ctype}");
+    let provider = of("provider");
+    // Else it is the template's; before 15 there is only the one.
+    if provider.is_some() || version >= 15 {
+        with.push_str(&format!(" LOCALE_PROVIDER {}", provider.as_deref().unwrap_or("'libc'")));
+    }
+    let locale = if provider.as_deref() == Some("'builtin'") { "BUILTIN_LOCALE" } else { "ICU_LOCALE" };
+    for (key, word) in [("locale", locale), ("rules", "ICU_RULES")] {
+        if let Some(value) = of(key).filter(|_| provider.is_some()) {
+            with.push_str(&format!(" {word} {value}"));
+        }
+    }
+    if let Some((_, tablespace)) = more.iter().find(|(key, _)| key == "tablespace") {
+        with.push_str(&format!(" TABLESPACE {}", ident(tablespace)));
+    }
+    with
 }
 
 /// The numbers of the changes that what is in `database` was written by: a change is of one

@@ -19,6 +19,7 @@ mod sessions;
 mod state;
 mod tables;
 mod template;
+mod ties;
 mod wire;
 
 use attributes::ATTRIBUTES;
@@ -27,7 +28,7 @@ use exchange::Exchange;
 use server::Server;
 use sessions::Policy;
 use snapback_sdk::{Backend, Change, Error, ErrorKind, Explain, Part, Release, Result, Target};
-use state::{State, Stored};
+use state::{STATE, State, Stored};
 use tables::TABLES;
 use template::Capture;
 use wire::{Fault, Wire};
@@ -62,7 +63,12 @@ impl Backend for Postgres {
                 (State::Dumped(made), Some(tables))
             }
         };
-        server.name_leftovers()?;
+        match &*occasion {
+            "" => ties::forewarn(&mut server.wire, &database)?,
+            // Where undos left them, undos name them.
+            "restore" => server.name_leftovers()?,
+            _ => {}
+        }
         parts.push(state.store()?);
         parts.push(Part { name: ATTRIBUTES.into(), content: state::write(&facts)? });
         parts.extend(match tables {
@@ -110,6 +116,10 @@ impl Explain for Postgres {
 
 impl Release for Postgres {
     fn discard(target: &Target, parts: Vec<Part>) -> Result<()> {
+        // Parts that a snapshot still has are not among these; a copy has a state of its own.
+        if !parts.iter().any(|part| part.name == STATE) {
+            return Ok(());
+        }
         let State::Copied(copied) = State::of(&parts)? else { return Ok(()) };
         let mut server = Server::connect(target)?;
         // Another server than the one that has the copy has nothing to let go of.

@@ -2,7 +2,7 @@
 //! their notes, what was left by something that was cut short.
 
 use crate::note::Note;
-use crate::state::{Dumped, PREFIX};
+use crate::state::{Dumped, MORE, OWN, PREFIX};
 use crate::wire::{Fault, Wire, ident, literal};
 use snapback_sdk::{Error, ErrorKind, Result, Target, report};
 
@@ -69,13 +69,22 @@ impl Server {
     /// When the server does not say.
     pub fn made_with(&mut self, name: &str) -> Result<Dumped, Fault> {
         let rows = self.wire.ask(&format!(
-            "SELECT pg_encoding_to_char(encoding), datcollate, datctype FROM pg_database WHERE datname = {}",
+            // What is asked of `j` has other names, or none, in other versions.
+            "SELECT pg_encoding_to_char(encoding), datcollate, datctype, \
+             CASE j->>'datlocprovider' WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' END, \
+             coalesce(j->>'datlocale', j->>'daticulocale'), j->>'daticurules', \
+             nullif(t.spcname, 'pg_default') FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace, \
+             to_jsonb(d) AS j WHERE datname = {}",
             literal(name)
         ))?;
-        match <[Option<String>; 3]>::try_from(rows.into_iter().next().unwrap_or_default()) {
-            Ok([Some(encoding), Some(collate), Some(ctype)]) => Ok(Dumped { encoding, collate, ctype }),
-            _ => Err(crate::silent()),
-        }
+        let row = rows.into_iter().next().unwrap_or_default();
+        let [Some(encoding), Some(collate), Some(ctype), others @ ..] = &row[..] else {
+            return Err(crate::silent());
+        };
+        let more =
+            MORE.iter().zip(others).filter_map(|(key, value)| Some(((*key).to_owned(), value.clone()?)));
+        let [encoding, collate, ctype] = [encoding, collate, ctype].map(String::clone);
+        Ok(Dumped { encoding, collate, ctype, more: more.collect() })
     }
 
     /// Waits for statements about a copy with these digits that the server still works on, although whoever
@@ -107,6 +116,26 @@ impl Server {
         self.wire.ask(&format!("DROP DATABASE IF EXISTS {}", ident(name))).map(drop)
     }
 
+    /// Drops what was left of copies by calls of the history `owner` that were cut short before they
+    /// had a note, and that nobody is at work on: anybody may connect to these still.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub fn drop_unfinished(&mut self, owner: &str) -> Result<(), Fault> {
+        let begin = format!("{PREFIX}{}", owner.get(..OWN).unwrap_or(owner));
+        let names = self.wire.ask(&format!(
+            "SELECT datname FROM pg_database d WHERE datallowconn AND left(datname, {}) = {} \
+             AND shobj_description(oid, 'pg_database') IS NULL AND NOT EXISTS (SELECT FROM pg_stat_activity \
+             WHERE application_name = 'snapback' AND pid <> pg_backend_pid() AND strpos(query, d.datname) > 0)",
+            begin.len(),
+            literal(&begin)
+        ))?;
+        for name in names.into_iter().filter_map(|row| row.into_iter().next()?) {
+            self.drop_database(&name)?;
+        }
+        Ok(())
+    }
+
     /// Names what was left by calls that were cut short.
     ///
     /// # Errors
@@ -115,7 +144,9 @@ impl Server {
         for (name, note) in self.copies()? {
             if note.is_none() {
                 let what = match name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')) {
-                    Some(("kept", _)) => "holds what was written while an undo took place",
+                    Some(("kept", _)) => {
+                        "was kept by an undo, as it was not proven that nothing was written to it meanwhile"
+                    }
                     Some(_) => "was left by an undo that was cut short",
                     None => "was left by a snapshot that was cut short",
                 };

@@ -1,10 +1,10 @@
 //! Sessions of others: who is connected to the database, and ending them where the user
-//! allows it.
+//! allows it. Transactions that were prepared hold it like a session, and are only named.
 
 use crate::wire::{Fault, Wire, literal};
 use snapback_sdk::{Error, ErrorKind, Result, Target};
 
-/// Sessions that a refusal names.
+/// Sessions, or prepared transactions, that a refusal names.
 const NAMED: usize = 5;
 /// How often sessions that come back at once are ended again.
 const TRIES: usize = 20;
@@ -38,6 +38,7 @@ impl Policy {
 /// `Busy`, naming the sessions, when they may not be ended or do not stay away.
 pub fn alone(wire: &mut Wire, database: &str, policy: Policy, statements: &str) -> Result<(), Fault> {
     for _ in 0..TRIES {
+        unprepared(wire, database)?;
         match policy {
             Policy::Leave => nobody(wire, database)?,
             Policy::End => {
@@ -63,6 +64,7 @@ pub fn alone(wire: &mut Wire, database: &str, policy: Policy, statements: &str) 
 /// # Errors
 /// `Busy`, naming those that stay.
 pub fn nobody(wire: &mut Wire, database: &str) -> Result<(), Fault> {
+    unprepared(wire, database)?;
     let mut left = others(wire, database)?;
     for _ in 0..GRACE {
         if left.is_empty() {
@@ -72,6 +74,22 @@ pub fn nobody(wire: &mut Wire, database: &str) -> Result<(), Fault> {
         left = others(wire, database)?;
     }
     if left.is_empty() { Ok(()) } else { Err(busy(database, &left).into()) }
+}
+
+/// Looks for transactions that were prepared in `database`: they hold it without a session, for
+/// as long as nobody ends them.
+///
+/// # Errors
+/// `Busy`, naming them.
+fn unprepared(wire: &mut Wire, database: &str) -> Result<(), Fault> {
+    let question =
+        format!("SELECT gid FROM pg_prepared_xacts WHERE database = {} ORDER BY prepared", literal(database));
+    let rows = wire.ask(&question)?;
+    let all: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next()?).collect();
+    let Some(first) = all.first().map(|gid| literal(gid)) else { return Ok(()) };
+    let why = format!("the database `{database}` is held by what was prepared in it: {}", some_of(&all));
+    let hint = format!("end it: `COMMIT PREPARED {first}` or `ROLLBACK PREPARED {first}`");
+    Err(Error::new(ErrorKind::Busy, why).with_hint(hint).into())
 }
 
 /// Who else is connected to `database`, in words.
@@ -96,10 +114,7 @@ pub fn others(wire: &mut Wire, database: &str) -> Result<Vec<String>, Fault> {
 
 /// That the database is in use, by whom, and both remedies.
 pub fn busy(database: &str, others: &[String]) -> Error {
-    let mut names = others.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-    if others.len() > NAMED {
-        names.push_str(&format!(" and {} more", others.len() - NAMED));
-    }
+    let names = some_of(others);
     let why = match others.len() {
         0 => format!("sessions come and go in the database `{database}`"),
         1 => format!("a session is connected to the database `{database}`: {names}"),
@@ -109,6 +124,14 @@ pub fn busy(database: &str, others: &[String]) -> Error {
         "end them, or let snapback do it with `disconnect = \"restore\"` (for an undo) or \"always\"; \
          or have it dumped beside them with `pg-dump` and `pg-restore`",
     )
+}
+
+fn some_of(all: &[String]) -> String {
+    let mut names = all.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > NAMED {
+        names.push_str(&format!(" and {} more", all.len() - NAMED));
+    }
+    names
 }
 
 fn may_not_end(fault: Fault) -> Fault {

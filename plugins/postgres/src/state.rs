@@ -1,7 +1,7 @@
 //! What a snapshot says about the database: where the copy of it is, or that there was
 //! no database.
 
-use crate::attributes::ATTRIBUTES;
+use crate::attributes::{ATTRIBUTES, escape, unescape};
 use crate::auth::hex;
 use crate::dump::DUMP;
 use snapback_sdk::{Error, ErrorKind, Object, Part, Reader, Result, Writer, random, take_part};
@@ -13,6 +13,8 @@ pub const STATE: &str = "state";
 pub const PREFIX: &str = "snapback_";
 /// Hexadecimal digits behind it.
 const DIGITS: usize = 16;
+/// How many of them say which history it is of.
+pub const OWN: usize = 8;
 
 /// The state of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +33,13 @@ pub struct Dumped {
     pub encoding: String,
     pub collate: String,
     pub ctype: String,
+    /// What else it is made with, where that is not what most are: a key of [`MORE`] each.
+    pub more: Vec<(String, String)>,
 }
+
+/// Keys of what else a database is made with: who collates (`icu`, `builtin`) and by which locale and
+/// rules, where its files are.
+pub const MORE: [&str; 4] = ["provider", "locale", "rules", "tablespace"];
 
 /// What a snapshot holds.
 pub struct Stored {
@@ -72,9 +80,11 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// The copy of what has these signs, which no two states of a server have.
+    /// The copy of what has these signs, which no two states of a server have. Its digits
+    /// begin with those of its history: so it is known whose it is before it has a note.
     pub fn of(system: &str, owner: &str, signs: &[u8]) -> Self {
-        let digits = hex(signs).chars().take(DIGITS).collect();
+        let own = owner.chars().take(OWN);
+        let digits = own.chain(hex(signs).chars()).take(DIGITS).collect();
         Self { system: system.to_owned(), digits, owner: owner.to_owned() }
     }
 
@@ -98,8 +108,10 @@ impl State {
         let text = match self {
             Self::Absent => "absent\n".to_owned(),
             Self::Copied(Copied { system, digits, owner }) => format!("template {system} {digits} {owner}\n"),
-            Self::Dumped(Dumped { encoding, collate, ctype }) => {
-                format!("dump\t{encoding}\t{collate}\t{ctype}\n")
+            Self::Dumped(Dumped { encoding, collate, ctype, more }) => {
+                let more: String =
+                    more.iter().map(|(key, value)| format!("\t{key}\t{}", escape(Some(value)))).collect();
+                format!("dump\t{encoding}\t{collate}\t{ctype}{more}\n")
             }
         };
         Ok(Part { name: STATE.into(), content: write(&text)? })
@@ -121,9 +133,14 @@ impl State {
 
     fn parse(text: &str) -> Option<Self> {
         let line = text.strip_suffix('\n')?;
-        if let ["dump", encoding, collate, ctype] = line.split('\t').collect::<Vec<_>>()[..] {
-            let [encoding, collate, ctype] = [encoding, collate, ctype].map(str::to_owned);
-            return Some(Self::Dumped(Dumped { encoding, collate, ctype }));
+        if let ["dump", encoding, collate, ctype, more @ ..] = &line.split('\t').collect::<Vec<_>>()[..] {
+            let [encoding, collate, ctype] = [encoding, collate, ctype].map(|text| (*text).to_owned());
+            let pair = |pair: &[&str]| match pair {
+                [key, value] if MORE.contains(key) => Some(((*key).to_owned(), unescape(value)?)),
+                _ => None,
+            };
+            let more = more.chunks(2).map(pair).collect::<Option<_>>()?;
+            return Some(Self::Dumped(Dumped { encoding, collate, ctype, more }));
         }
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["absent"] => Some(Self::Absent),
@@ -176,15 +193,32 @@ mod tests {
     #[test]
     fn only_a_copy_of_ours_is_named() {
         let copied = Copied::of("7", "0123456789abcdef", &[0xab; 32]);
-        assert_eq!(copied.name(), "snapback_abababababababab");
+        assert_eq!(copied.name(), "snapback_01234567abababab");
         assert_eq!(
-            State::parse("template 7 abababababababab 0123456789abcdef\n"),
+            State::parse("template 7 01234567abababab 0123456789abcdef\n"),
             Some(State::Copied(copied))
         );
         assert_eq!(State::parse("absent\n"), Some(State::Absent));
         for other in
             ["", "absent", "template 7 app\n", "template 7 abababababababaB\n", "template 7 ab\"; DROP\n"]
         {
+            assert_eq!(State::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_dump_says_what_its_database_was_made_with() {
+        let of = |more: &[(&str, &str)]| {
+            let [encoding, collate, ctype] = ["UTF8", "C", "C"].map(str::to_owned);
+            let more = more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            Some(State::Dumped(Dumped { encoding, collate, ctype, more }))
+        };
+        assert_eq!(State::parse("dump\tUTF8\tC\tC\n"), of(&[]));
+        assert_eq!(
+            State::parse("dump\tUTF8\tC\tC\tprovider\ticu\tlocale\tde-DE\n"),
+            of(&[("provider", "icu"), ("locale", "de-DE")])
+        );
+        for other in ["dump\tUTF8\tC\tC\tprovider\n", "dump\tUTF8\tC\tC\tOWNER\tx\n"] {
             assert_eq!(State::parse(other), None, "{other}");
         }
     }

@@ -62,6 +62,8 @@ impl Capture<'_> {
         }
         inside.close();
         let name = copied.name();
+        // What cannot go is in nobody's way.
+        let _ = server.drop_unfinished(&copied.owner);
         let _task = report::Task::new("copying the database", None, "items");
         let copy = format!("CREATE DATABASE {} TEMPLATE {}", ident(&name), ident(&server.database));
         alone(&mut server.wire, &server.database, self.policy, &copy)?;

@@ -74,6 +74,7 @@ impl Wire {
             ("statement_timeout", "0"),
             ("lock_timeout", "0"),
             ("idle_in_transaction_session_timeout", "0"),
+            ("default_transaction_read_only", "off"),
         ];
         let mut body = 196_608_u32.to_be_bytes().to_vec();
         for (key, value) in parameters {

@@ -31,6 +31,11 @@ impl Stored {
         self.0.as_ref().map_or(0, |rdb| rdb.version)
     }
 
+    /// Bytes that the last one takes in a server's memory: rather more than it does.
+    pub fn room(&self) -> u64 {
+        self.0.as_ref().map_or(0, |rdb| rdb.room)
+    }
+
     /// The next one.
     ///
     /// # Errors

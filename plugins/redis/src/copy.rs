@@ -33,6 +33,8 @@ pub struct Copy {
     pub databases: BTreeMap<u64, Vec<Entry>>,
     /// The sources of the libraries of functions, sorted.
     pub functions: Vec<Vec<u8>>,
+    /// Bytes that its entries take in a server's memory: rather more than they do.
+    pub room: u64,
     /// The version of the format that values are in.
     version: u16,
 }
@@ -79,6 +81,7 @@ impl Copy {
                 Item::ModuleData => modules = true,
                 Item::Entry(entry) if scope.has(database) && !expired(&entry, now) => {
                     bytes += entry.key.len() + entry.value.len() + OVERHEAD;
+                    copy.room = copy.room.saturating_add(rdb.room);
                     if bytes > MAX_BYTES {
                         return Err(Error::new(
                             ErrorKind::TooLarge,

@@ -14,6 +14,7 @@ mod compare;
 mod copy;
 mod explain;
 mod follow;
+mod memory;
 mod rdb;
 mod restore;
 mod scope;
@@ -23,7 +24,7 @@ mod wire;
 
 use copy::Copy;
 use scope::{Scope, Server, time};
-use snapback_sdk::{Backend, Change, Explain, Part, Result, Target};
+use snapback_sdk::{Backend, Change, Explain, Part, Result, Target, report};
 use wire::Wire;
 
 struct Redis;
@@ -34,9 +35,18 @@ impl Backend for Redis {
     fn snapshot(target: &Target, _previous: Vec<Part>) -> Result<Vec<Part>> {
         let scope = Scope::of(target)?;
         let mut wire = Wire::connect(target)?;
-        Server::ask(&mut wire)?;
+        let server = Server::ask(&mut wire)?;
+        // What is only looked at, or is about to be replaced, need not be put back.
+        let is_kept = target.occasion().is_empty();
+        if is_kept {
+            stage::prepare(&mut wire, scope, &server.used)?;
+        }
         let now = time(&mut wire)?;
         let (copy, _) = Copy::take(&mut wire, scope, now)?;
+        if let Some(lacking) = server.memory.lacks(copy.room).filter(|_| is_kept) {
+            let why = format!("an undo may be refused for want of memory ({})", memory::remedy(lacking));
+            report::log("warn", &why);
+        }
         copy.store()
     }
 

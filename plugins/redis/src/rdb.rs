@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// The longest value, encoded: what a server accepts as one string.
 const MAX_VALUE: usize = 512 << 20;
+/// Bytes that a server needs beside those of a string or a pending entry, at most.
+const BESIDE: u64 = 128;
 
 // What stands before an entry.
 pub const FUNCTION: u8 = 245;
@@ -53,6 +55,8 @@ pub struct Rdb<R> {
     input: R,
     /// The bytes of the value at hand.
     raw: Vec<u8>,
+    /// Bytes that the last entry takes in a server's memory: rather more than it does.
+    pub room: u64,
     /// The version of the format.
     pub version: u16,
 }
@@ -63,7 +67,7 @@ impl<R: BufRead> Rdb<R> {
     /// # Errors
     /// When it is none.
     pub fn new(input: R) -> Result<Self> {
-        let mut rdb = Self { input, raw: Vec::new(), version: 0 };
+        let mut rdb = Self { input, raw: Vec::new(), room: 0, version: 0 };
         let head = rdb.bytes(9)?;
         let digits = rdb.raw[head].strip_prefix(b"REDIS").and_then(|digits| std::str::from_utf8(digits).ok());
         rdb.version =
@@ -121,6 +125,7 @@ impl<R: BufRead> Rdb<R> {
                 }
                 kind => {
                     self.raw.clear();
+                    self.room = 0;
                     let range = self.text()?;
                     let key = plain(&self.raw[range])?.into();
                     self.raw.clear();
@@ -201,7 +206,10 @@ impl<R: BufRead> Rdb<R> {
                 rdb.length()?;
             }
             // Who has not acknowledged what, and since when.
-            rdb.many(|rdb| rdb.bytes(16 + 8).and_then(|_| rdb.length()).map(drop))?;
+            rdb.many(|rdb| {
+                rdb.room = rdb.room.saturating_add(BESIDE);
+                rdb.bytes(16 + 8).and_then(|_| rdb.length()).map(drop)
+            })?;
             rdb.many(|rdb| {
                 rdb.text()?;
                 rdb.bytes(if kind == 21 { 16 } else { 8 })?;
@@ -254,16 +262,19 @@ impl<R: BufRead> Rdb<R> {
     /// A string in whatever form; where it is in `raw`, form included.
     fn text(&mut self) -> Result<Range<usize>> {
         let start = self.raw.len();
-        match self.length_or_form()? {
-            Ok(length) => self.bytes(length).map(drop)?,
-            Err(form @ 0..=2) => self.bytes(1 << form).map(drop)?,
+        let length = match self.length_or_form()? {
+            Ok(length) => self.bytes(length).map(|_| length)?,
+            Err(form @ 0..=2) => self.bytes(1 << form).map(|_| 0)?,
             Err(3) => {
-                let length = self.length()?;
-                self.length()?;
-                self.bytes(length)?;
+                let (packed, length) = (self.length()?, self.length()?);
+                self.bytes(packed)?;
+                length
             }
             Err(_) => return Err(broken("a string has no known form")),
-        }
+        };
+        // What a server allocates is rounded up.
+        let taken = length.saturating_add(length / 4).saturating_add(BESIDE);
+        self.room = self.room.saturating_add(taken);
         Ok(start..self.raw.len())
     }
 
@@ -305,7 +316,7 @@ impl<R: BufRead> Rdb<R> {
 /// # Errors
 /// When it is none.
 pub fn plain(encoded: &[u8]) -> Result<Vec<u8>> {
-    let mut rdb = Rdb { input: encoded, raw: Vec::new(), version: 0 };
+    let mut rdb = Rdb { input: encoded, raw: Vec::new(), room: 0, version: 0 };
     let form = rdb.length_or_form()?;
     match form {
         Ok(length) => Ok(rdb.bytes(length).map(|at| rdb.raw[at].to_vec())?),
@@ -368,6 +379,19 @@ mod tests {
         // A list has its own.
         let list = |bytes| items(&file(bytes)).unwrap();
         assert_ne!(list(b"\x01\x01l\x02\x01b\x01a"), list(b"\x01\x01l\x02\x01a\x01b"));
+    }
+
+    #[test]
+    fn what_an_entry_takes_is_counted_unpacked_and_for_each_entry_anew() {
+        let bytes = file(
+            &[&b"\x02\x01s\x02\x01b\x01a"[..], &[0, 1, b'k', 0xc3, 4, 0x40, 80, 0, b'a', 0xa0, 0]].concat(),
+        );
+        let mut rdb = Rdb::new(&bytes[..]).unwrap();
+        let mut rooms = Vec::new();
+        while rdb.next().unwrap().is_some() {
+            rooms.push(rdb.room);
+        }
+        assert_eq!(rooms, [3 * (1 + BESIDE), 1 + BESIDE + 80 + 20 + BESIDE]);
     }
 
     #[test]

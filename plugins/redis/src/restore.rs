@@ -9,8 +9,9 @@
 //! keys that they wrote keep their values, and are reported.
 
 use crate::compare::{How, Stored, differences, functions};
-use crate::copy::{Copy, FUNCTIONS, database_of, part_of};
+use crate::copy::{Copy, FUNCTIONS, database_of, expired, part_of};
 use crate::follow::{Follower, Place};
+use crate::memory::Memory;
 use crate::scope::{Scope, Server, time};
 use crate::stage;
 use crate::wire::Wire;
@@ -44,11 +45,15 @@ pub fn restore(target: &Target, parts: &[Part], current: &[Part]) -> Result<()> 
         used.extend(copy.databases.keys());
         let pairs = stage::find(&mut wire, &used, &todo)?;
         drop(copy.databases);
+        let memory = Memory::ask(&mut wire)?;
+        if memory.evicts {
+            memory.admit(room(parts, &todo, now)?)?;
+        }
         let done = todo
             .iter()
             .try_for_each(|database| {
                 let mut stored = Stored::of(part(parts, &part_of(*database)))?;
-                stage::fill(&mut wire, &mut follower, pairs[database], &mut stored, now)
+                stage::fill(&mut wire, &mut follower, pairs[database], &mut stored, (now, memory.evicts))
             })
             .and_then(|()| {
                 stage::exchange(&mut wire, &mut follower, &pairs, &mut |since| {
@@ -97,6 +102,20 @@ fn compare(copy: &Copy, parts: &[Part], current: &[Part], now: u64) -> Result<(V
         }
     }
     Ok((todo, touched))
+}
+
+/// Bytes that what is stored of `databases` takes in the server's memory.
+fn room(parts: &[Part], databases: &[u64], now: u64) -> Result<u64> {
+    let mut room = 0u64;
+    for database in databases {
+        let mut stored = Stored::of(part(parts, &part_of(*database)))?;
+        while let Some(entry) = stored.next()? {
+            if !expired(&entry, now) {
+                room = room.saturating_add(stored.room());
+            }
+        }
+    }
+    Ok(room)
 }
 
 fn part<'a>(parts: &'a [Part], name: &str) -> Option<&'a Object> {

@@ -1,5 +1,6 @@
 //! What of the server a target is about, and whether the server is one we can treat.
 
+use crate::memory::Memory;
 use crate::wire::{Reply, Wire, strange};
 use snapback_sdk::{Error, ErrorKind, Result, Target};
 
@@ -36,6 +37,7 @@ impl Scope {
 pub struct Server {
     /// The databases that have keys.
     pub used: Vec<u64>,
+    pub memory: Memory,
 }
 
 impl Server {
@@ -56,7 +58,7 @@ impl Server {
                 .with_hint("a cluster has no one point in time; single servers are covered"));
         }
         let used = said.lines().filter_map(|line| line.strip_prefix("db")?.split(':').next()?.parse().ok());
-        Ok(Self { used: used.collect() })
+        Ok(Self { used: used.collect(), memory: Memory::of(&said) })
     }
 }
 

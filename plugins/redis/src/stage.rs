@@ -7,7 +7,8 @@
 use crate::compare::Stored;
 use crate::copy::{MARKER, expired, mark};
 use crate::follow::{Follower, Place};
-use crate::scope::{Server, field};
+use crate::memory::Memory;
+use crate::scope::{Scope, Server, field};
 use crate::wire::{Reply, Wire, put, strange};
 use crc::{CRC_64_REDIS, Crc};
 use snapback_sdk::{Error, ErrorKind, Result, report};
@@ -32,9 +33,7 @@ const MOST: u64 = 100_000;
 pub fn clear(wire: &mut Wire, server: Server) -> Result<BTreeSet<u64>> {
     let mut used = BTreeSet::new();
     for database in server.used {
-        select(wire, database)?;
-        // A key of that name is none of ours, unless its value names the database it is in.
-        if wire.get(MARKER)? == Some(mark(database)) {
+        if is_ours(wire, database)? {
             report::log("warn", &format!("emptied database {database}, which a restore had left"));
             wire.ask(&[b"FLUSHDB", b"ASYNC"])?;
         } else {
@@ -42,6 +41,63 @@ pub fn clear(wire: &mut Wire, server: Server) -> Result<BTreeSet<u64>> {
         }
     }
     Ok(used)
+}
+
+/// Whether `database` is one that a restore left: it is selected.
+fn is_ours(wire: &mut Wire, database: u64) -> Result<bool> {
+    select(wire, database)?;
+    // A key of that name is none of ours, unless its value names the database it is in.
+    Ok(wire.get(MARKER)? == Some(mark(database)))
+}
+
+/// Looks whether what is stored of `scope` now could be put back, of a server whose databases
+/// `used` have keys: each database that a restore concerns needs an empty one beside it.
+///
+/// # Errors
+/// `Incompatible` when there is none at all.
+pub fn prepare(wire: &mut Wire, scope: Scope, used: &[u64]) -> Result<()> {
+    let mut taken = BTreeSet::new();
+    for database in used {
+        if !is_ours(wire, *database)? {
+            taken.insert(*database);
+        }
+    }
+    // One that is restored to be empty needs one beside it, too.
+    taken.insert(match scope {
+        Scope::All => taken.first().copied().unwrap_or(0),
+        Scope::One(database) => database,
+    });
+    let wanted = taken.iter().filter(|database| scope.has(**database)).count();
+    let mut free = 0;
+    for number in (0..MOST).filter(|number| !taken.contains(number)) {
+        match select(wire, number) {
+            _ if free == wanted => break,
+            Ok(()) => free += 1,
+            Err(error) if error.kind == ErrorKind::Denied => return Err(error),
+            Err(_) => break,
+        }
+    }
+    match free {
+        0 => Err(too_few(1).with_hint(format!("{MORE}, or go on without it with `--skip`"))),
+        free if free < wanted => {
+            let some = if free == 1 { "1 database is".to_owned() } else { format!("{free} databases are") };
+            let why =
+                format!("an undo of what changes more databases is refused: only {some} empty ({MORE})");
+            report::log("warn", &why);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What to do where there are too few databases.
+const MORE: &str = "raise `databases` in the server's configuration";
+
+fn too_few(wanted: usize) -> Error {
+    let many =
+        if wanted == 1 { "an empty database is".to_owned() } else { format!("{wanted} empty databases are") };
+    let why = format!("{many} needed to restore beside what is there, and the server has too few");
+    Error::new(ErrorKind::Incompatible, why).with_hint(MORE)
 }
 
 /// As many databases as `wanted` holds that are empty and not of `used`, one for each.
@@ -54,34 +110,36 @@ pub fn find(wire: &mut Wire, used: &BTreeSet<u64>, wanted: &[u64]) -> Result<BTr
     for database in wanted {
         let number = free.next().unwrap_or(MOST);
         if select(wire, number).is_err() {
-            let why = format!("{} empty databases are needed to restore beside what is there", wanted.len());
-            return Err(Error::new(ErrorKind::Incompatible, why)
-                .with_hint("raise `databases` in the server's configuration"));
+            return Err(too_few(wanted.len()));
         }
         found.insert(*database, number);
     }
     Ok(found)
 }
 
-/// Fills the empty `database` with what was stored.
+/// Fills the empty `database` with what was stored and has not expired at `now`; where the
+/// server `evicts`, never so much at once that it would.
 ///
 /// # Errors
-/// When the server refuses.
+/// When the server refuses, or would evict.
 pub fn fill(
     wire: &mut Wire,
     follower: &mut Follower,
     database: u64,
     stored: &mut Stored,
-    now: u64,
+    (now, evicts): (u64, bool),
 ) -> Result<()> {
     follower.own(database);
     select(wire, database)?;
     wire.ask(&[b"SET", MARKER, &mark(database)])?;
     let version = stored.version().to_le_bytes();
-    let (mut out, mut count) = (Vec::new(), 0);
+    let (mut out, mut count, mut room) = (Vec::new(), 0, 0u64);
     loop {
         let entry = stored.next()?;
         if out.len() > BATCH.0 || count == BATCH.1 || entry.is_none() {
+            if evicts {
+                Memory::ask(wire)?.admit(std::mem::take(&mut room))?;
+            }
             wire.send(&out)?;
             out.clear();
             for _ in 0..std::mem::take(&mut count) {
@@ -94,6 +152,7 @@ pub fn fill(
         if expired(&entry, now) {
             continue;
         }
+        room = room.saturating_add(stored.room());
         let mut value = Vec::with_capacity(entry.value.len() + 11);
         value.push(entry.kind);
         value.extend_from_slice(&entry.value);

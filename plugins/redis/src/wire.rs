@@ -15,6 +15,10 @@ const DEPTH: u32 = 8;
 /// The longest byte string that Redis has, its default for `proto-max-bulk-len`.
 const MAX_BULK: u64 = 512 << 20;
 
+/// What a user that is not the default one has to be allowed.
+const RIGHTS: &str = "the user needs: +psync +replconf +info +time +select +type +get +set +del +restore +dump \
+                      +pttl +flushdb +swapdb +eval +function +command, and all keys";
+
 /// What the server answers.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -205,11 +209,13 @@ pub fn refused(why: &str) -> Error {
     let (kind, hint) = match code {
         "NOAUTH" => (ErrorKind::Denied, "it wants a password: `password` names the variable that holds it"),
         "WRONGPASS" => (ErrorKind::Denied, "is the password in the variable that `password` names right?"),
-        "NOPERM" => (
-            ErrorKind::Denied,
-            "the user needs: +psync +replconf +info +time +select +type +get +set +del +restore +dump +pttl \
-             +flushdb +swapdb +eval +function +command, and all keys",
-        ),
+        "NOPERM" => (ErrorKind::Denied, RIGHTS),
+        // A command of a script that the user may not give.
+        _ if why.contains("can't run this command")
+            || why.contains("can't access at least one of the keys") =>
+        {
+            (ErrorKind::Denied, RIGHTS)
+        }
         "LOADING" | "MASTERDOWN" | "NOMASTERLINK" | "BUSY" => {
             (ErrorKind::Busy, "the server is not ready: try again")
         }
@@ -263,6 +269,12 @@ mod tests {
             ("LOADING Redis is loading", ErrorKind::Busy, "try again"),
             ("OOM command not allowed", ErrorKind::NoSpace, "maxmemory"),
             ("READONLY You can't write", ErrorKind::Denied, "master"),
+            ("NOPERM this user has no permissions", ErrorKind::Denied, "+swapdb"),
+            (
+                "ERR The user executing the script can't run this command or subcommand",
+                ErrorKind::Denied,
+                "+swapdb",
+            ),
         ] {
             let error = refused(why);
             assert_eq!(error.kind, kind, "{why}");

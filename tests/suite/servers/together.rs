@@ -76,7 +76,7 @@ fn when_redis_fails_all_are_as_they_were() {
     let (world, before, after) = changed();
     // Its user may no longer exchange databases.
     world.redis.cli("ACL SETUSER default -swapdb");
-    world.s.snapback(["undo"]).exits(1).says("could not put `redis` back");
+    world.s.snapback(["undo"]).exits(1).says("could not put `redis` back").says("+swapdb");
     assert_eq!(looks(&world), after);
     world.redis.cli("ACL SETUSER default +@all");
     world.s.ok(["undo"]);

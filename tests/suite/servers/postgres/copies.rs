@@ -97,10 +97,63 @@ fn what_was_cut_short_is_found_and_named() {
         server.psql("postgres", &format!("CREATE DATABASE {name}"));
     }
     let s = project(&server, "");
-    s.ok(["snap"])
-        .says("snapback_0123456789abcdef was left by a snapshot")
+    let made = format!("psql {} -Xq -d app -c 'CREATE TABLE t(a int)'", server.words());
+    s.run(&made).never_says("was left by").never_says("was kept by");
+    let said = s.ok(["undo"]);
+    said.says("snapback_0123456789abcdef was left by a snapshot")
         .says("snapback_new_0123456789abcdef was left by an undo")
-        .says("snapback_kept_01234567 holds what was written");
+        .says("snapback_kept_01234567 was kept by an undo");
+    assert_eq!(said.err().matches("snapback_kept_01234567 was").count(), 1, "{said}");
+}
+
+#[test]
+fn what_was_left_of_a_copy_goes_with_the_next_one_of_its_history() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let s = project(&server, "");
+    s.ok(["snap"]);
+    let first = server.ours().remove(0);
+    let own = &first["snapback_".len()..][..8];
+    // Nobody has written a note on them: one is of this history; of this one and whole, as its
+    // note was lost; of another one.
+    let (left, whole, other) = (
+        format!("snapback_{own}00000000"),
+        format!("snapback_{own}11111111"),
+        "snapback_0123456700000000".to_owned(),
+    );
+    for name in [&left, &whole, &other] {
+        server.psql("postgres", &format!("CREATE DATABASE {name}"));
+    }
+    server.psql("postgres", &format!("ALTER DATABASE {whole} ALLOW_CONNECTIONS false"));
+    s.ok(["snap"]);
+    let ours = server.ours();
+    let there = [&first, &left, &whole, &other].map(|name| ours.contains(name));
+    assert_eq!(there, [true, false, true, true], "{ours:?}");
+}
+
+#[test]
+fn what_an_undo_was_about_to_put_in_place_goes_when_it_is_taken_back() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", super::steps::SCHEMA);
+    let s = project(&server, "");
+    s.run(&super::steps::migrate(&server, "DROP TABLE orders"));
+    let (after, copy) = (server.record(), server.ours().remove(0));
+    while !s.cut_short(&["undo"], std::time::Duration::ZERO) {
+        s.ok(["redo"]);
+    }
+    // It may have been made already, or be about to be.
+    let next = copy.replace("snapback_", "snapback_new_");
+    let make = format!("CREATE DATABASE {next} TEMPLATE {copy} ALLOW_CONNECTIONS false");
+    server.try_psql("postgres", &make);
+    // Nothing was exchanged, and nobody has written anything.
+    s.ok(["undo", "--take-back"]).never_says("kept as the database");
+    assert_eq!(server.record(), after);
+    assert!(server.ours().iter().all(|name| name.len() == copy.len()), "{:?}", server.ours());
 }
 
 #[test]

@@ -26,6 +26,43 @@ fn a_dump_brings_everything_back() {
 }
 
 #[test]
+fn what_a_database_was_made_with_comes_back_with_its_dump() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.tablespace("elsewhere");
+    server.psql("postgres", "DROP DATABASE app");
+    server.psql(
+        "postgres",
+        "CREATE DATABASE app TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE' TABLESPACE elsewhere",
+    );
+    server.psql("app", "CREATE TABLE t(a text); INSERT INTO t VALUES ('a'), ('Z'), ('ä')");
+    let s = project(&server, &programs("strategy = \"dump\""));
+    let record = || {
+        let made = "SELECT datlocprovider, daticulocale, spcname FROM pg_database d \
+                    JOIN pg_tablespace t ON t.oid = dattablespace WHERE datname = 'app'";
+        format!("{}\n{}", server.psql("postgres", made), server.record())
+    };
+    assert!(record().starts_with("i|de-DE|elsewhere\n"), "{}", record());
+    there_and_back(&s, &migrate(&server, "DELETE FROM t"), record);
+    assert_eq!(server.psql("app", "SELECT string_agg(a, '' ORDER BY a) FROM t"), "aäZ");
+}
+
+#[test]
+fn a_look_at_another_dump_of_the_same_kind_of_database_is_let_go_of() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let s = project(&server, &programs("strategy = \"dump\""));
+    s.run(&migrate(&server, "CREATE TABLE t(a int)")).never_says("is not gone");
+    s.ok(["diff"]).never_says("is not gone");
+    let id = s.ok(["snap"]).out().trim().to_owned();
+    s.ok(["forget", "--yes", &id]).never_says("is not gone");
+}
+
+#[test]
 fn a_dump_is_taken_when_somebody_is_connected_and_a_copy_when_nobody_is() {
     if !ready() {
         return;

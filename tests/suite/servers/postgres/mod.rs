@@ -6,6 +6,7 @@ mod faults;
 mod server;
 mod sessions;
 mod steps;
+mod ties;
 
 use super::{agree, free_port, place, refused, server_user, start, there_and_back, until, with};
 pub use server::Server;

@@ -39,7 +39,14 @@ impl Server {
     pub fn up(&mut self) {
         let port = self.port.to_string();
         let fixed = ["-D", "data", "-p", &port, "-c", "listen_addresses=127.0.0.1"];
-        let more = ["unix_socket_directories=", "fsync=off", "autovacuum=off", "max_connections=50"];
+        let more = [
+            "unix_socket_directories=",
+            "fsync=off",
+            "autovacuum=off",
+            "max_connections=50",
+            "wal_level=logical",
+            "max_prepared_transactions=5",
+        ];
         let mut words: Vec<&str> = fixed.to_vec();
         more.iter().for_each(|word| words.extend(["-c", word]));
         self.running = Some(start(&Path::new(PROGRAMS).join("postgres"), &words, &self.dir));
@@ -92,6 +99,14 @@ impl Server {
         let lines: Vec<String> =
             dump.out().lines().filter(|l| !l.contains("restrict ")).map(str::to_owned).collect();
         lines.join("\n")
+    }
+
+    /// Makes a tablespace of this name.
+    pub fn tablespace(&self, name: &str) {
+        let dir = self.dir.join(name);
+        std::fs::create_dir(&dir).expect("it can be made");
+        server_user().own(&dir);
+        self.psql("postgres", &format!("CREATE TABLESPACE {name} LOCATION '{}'", dir.display()));
     }
 
     /// The databases of ours.

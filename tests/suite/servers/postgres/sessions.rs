@@ -1,6 +1,6 @@
 //! Sessions of others: named, or ended where the settings say so.
 
-use super::{Server, agree, declare, project, ready};
+use super::{PROGRAMS, Server, agree, declare, project, ready};
 use snapback_tests::Running;
 
 #[test]
@@ -76,6 +76,50 @@ fn what_writers_write_during_an_undo_is_not_lost() {
     }
     for row in s.read("../written").lines() {
         assert!(found.iter().any(|known| known == row), "row {row} is lost\n{said}");
+    }
+}
+
+#[test]
+fn work_in_another_database_is_not_taken_for_writes_to_this_one() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql("app", "CREATE TABLE t(a int)");
+    server.psql("postgres", "CREATE TABLE other(n int)");
+    let s = project(&server, "");
+    s.run(&format!("psql {} -Xq -d app -c 'DROP TABLE t'", server.words()));
+    let work = "DO $$ BEGIN LOOP INSERT INTO other VALUES (1); COMMIT; END LOOP; END $$";
+    let words = server.words();
+    let mut psql = s.command("psql");
+    let _writer = Running::of(psql.args(words.split(' ')).args(["-Xq", "-d", "postgres", "-c", work]));
+    super::until("some rows", || server.psql("postgres", "SELECT count(*) > 99 FROM other") == "t");
+    let said = s.snapback(["undo"]);
+    said.exits(3)
+        .says("others write on this server: it is not proven")
+        .never_says("was written to meanwhile");
+    assert_eq!(server.psql("app", "SELECT count(*) FROM t"), "0");
+    let kept = server.ours().into_iter().find(|name| name.contains("_kept_")).expect("it is kept");
+    said.says(&format!("`DROP DATABASE {kept}`"));
+}
+
+#[test]
+fn a_user_whose_transactions_only_read_is_no_obstacle() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql(
+        "postgres",
+        "CREATE ROLE reader SUPERUSER LOGIN; ALTER ROLE reader SET default_transaction_read_only = on",
+    );
+    server.psql("app", "CREATE TABLE t(a int)");
+    let programs = format!("pg-dump = \"{PROGRAMS}/pg_dump\"\npg-restore = \"{PROGRAMS}/pg_restore\"");
+    for strategy in ["template", "dump"] {
+        let s = project(&server, &format!("user = \"reader\"\nstrategy = \"{strategy}\"\n{programs}"));
+        s.run(&format!("psql {} -Xq -d app -c 'DROP TABLE t'", server.words()));
+        s.ok(["undo"]);
+        assert_eq!(server.psql("app", "SELECT count(*) FROM t"), "0", "{strategy}");
     }
 }
 

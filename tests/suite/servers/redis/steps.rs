@@ -1,6 +1,6 @@
 //! Undo as a whole: cut short, with what it left, with too little room.
 
-use super::{Server, project, ready};
+use super::{Server, project, ready, refused};
 use snapback_tests::{Chance, times};
 use std::fmt::Write;
 use std::time::Duration;
@@ -82,16 +82,80 @@ fn a_user_that_may_do_only_part_of_it_does_no_harm() {
 }
 
 #[test]
-fn without_an_empty_database_it_says_so_and_touches_nothing() {
+fn without_an_empty_database_nothing_starts() {
     if !ready() {
         return;
     }
     let server = Server::start(&["--databases 1"]);
+    let s = project(&server, "");
+    let words = ["an empty database is needed", "raise `databases`", "`--skip`"];
+    // Nor where it is empty itself: that state could not come back.
+    for lines in ["FLUSHALL", "SET a 1"] {
+        server.cli(lines);
+        refused(&s, &words);
+    }
+    s.ok(["run", "--skip", "redis", "--", "true"]);
+    // A look at what is there needs none.
+    s.ok(["diff"]);
+}
+
+#[test]
+fn with_too_few_empty_databases_it_is_said_before_and_nothing_is_touched() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&["--databases 3"]);
     server.cli("SET a 1");
     let s = project(&server, "");
-    s.run(&format!("redis-cli -p {} SET a 2", server.port));
-    s.snapback(["undo"]).exits(1).says("empty databases are needed").says("raise `databases`");
-    assert_eq!(server.cli("GET a"), "2");
+    let port = server.port;
+    s.run(&format!("redis-cli -p {port} SET a 2; redis-cli -p {port} -n 1 SET b 1"))
+        .never_says("an undo of what changes");
+    let said = s.run(&format!("redis-cli -p {port} SET a 3; redis-cli -p {port} -n 1 SET b 2"));
+    said.says("an undo of what changes more databases is refused: only 1 database is empty");
+    s.snapback(["undo"]).exits(1).says("2 empty databases are needed").says("raise `databases`");
+    assert_eq!(server.cli("GET a\nSELECT 1\nGET b"), "3\nOK\n2");
+    // What a restore left takes up none.
+    server.cli("SELECT 2\nSET snapback:staging \"database 2\"");
+    s.run(&format!("redis-cli -p {port} SET a 4"));
+    s.ok(["undo"]);
+    assert_eq!(server.cli("GET a"), "3");
+}
+
+#[test]
+fn no_key_is_evicted_for_what_is_restored() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&["--maxmemory 7mb", "--maxmemory-policy allkeys-lru"]);
+    let mut lines = String::new();
+    for n in 0..3000 {
+        // Packed, it is a few bytes.
+        let _ = writeln!(lines, "SET key:{n} {}", "x".repeat(800));
+    }
+    server.cli(&lines);
+    let state = || {
+        server
+            .cli("DBSIZE\nGET key:7\nINFO stats")
+            .lines()
+            .filter(|line| line.starts_with("evicted_keys") || !line.contains(':') && !line.starts_with('#'))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let before = state();
+    assert_eq!(
+        (&*before[0], before.iter().any(|line| line == "evicted_keys:0")),
+        ("3000", true),
+        "{before:?}"
+    );
+    let s = project(&server, "");
+    s.run(&format!("redis-cli -p {} SET key:7 other", server.port))
+        .says("an undo may be refused for want of memory");
+    let changed = state();
+    s.snapback(["undo"]).exits(1).says("would evict keys").says("raise `maxmemory` by");
+    assert_eq!(state(), changed);
+    server.cli("CONFIG SET maxmemory 40mb");
+    s.ok(["undo"]);
+    assert_eq!(state(), before);
 }
 
 #[test]
