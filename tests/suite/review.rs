@@ -204,7 +204,7 @@ fn leaving_it_changes_nothing_and_the_terminal_is_as_it_was() {
         t.until("q quit");
         t.press(keys);
         let shown = t.until("code-0");
-        assert!(shown.contains("left without an end: nothing was changed"), "{shown}");
+        assert!(shown.contains("left before the end: nothing was changed"), "{shown}");
         t.clear();
         // What is typed is shown again, line by line.
         t.line("stty -a | grep -c -w echo");
@@ -219,7 +219,7 @@ fn leaving_it_changes_nothing_and_the_terminal_is_as_it_was() {
     t.line("fg");
     t.until("q quit");
     t.press(&["q"]);
-    t.until("left without an end");
+    t.until("left before the end");
     assert_back(&after, &after, &Record::take(&s.project()));
     assert_eq!(undo(&s), "run");
 }
