@@ -5,6 +5,7 @@ mod diff;
 mod found;
 mod large;
 mod leftovers;
+mod names;
 mod python;
 mod replaced;
 mod steps;

@@ -14,21 +14,12 @@ use crate::tree::statcache::identity;
 use crate::tree::xattr;
 use rustix::fs::FileType;
 
-/// What SQLite appends to the name of a database for the files beside it: those that
-/// hold content, then the index of the log, which is made again at any time.
-pub const SIDES: [&[u8]; 3] = [b"-journal", b"-wal", b"-shm"];
-
 /// How often a file that changes while it is read is tried.
 const TRIES: usize = 3;
 
 /// Whether what is of this kind may be a database's: a file or a link. All else is the tree's.
 pub fn may_be_database(kind: FileType) -> bool {
     matches!(kind, FileType::RegularFile | FileType::Symlink)
-}
-
-/// The name of a file beside the database `name`.
-pub fn side(name: &[u8], suffix: &[u8]) -> Vec<u8> {
-    [name, suffix].concat()
 }
 
 /// Stores the file or link `name` of `dir`; none when neither is there.

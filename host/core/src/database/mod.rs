@@ -14,13 +14,15 @@ pub mod header;
 mod put;
 mod seen;
 mod setting;
+mod sides;
 mod state;
 
-pub use files::{SIDES, capture_file, file_entry, may_be_database, side};
+pub use files::{capture_file, file_entry, may_be_database};
 pub use header::Header;
 pub use put::{Stage, fill_file, settle};
 pub use seen::Seen;
 pub use setting::{of_setting, to_setting};
+pub use sides::{SIDES, bases, is_side, is_stored_side, side};
 pub use state::{state, state_like};
 
 use crate::error::{Error, Kind, Result};
@@ -52,7 +54,8 @@ pub struct Database {
 pub enum Found {
     /// A database.
     Image {
-        /// Its file: name, mode, owner, attributes; the content is the image.
+        /// Its file: name, mode, owner, attributes; the content is the image. Where it is one inode
+        /// with others, and all its names are databases that were captured, `link` is made from these.
         file: Entry,
         /// The hash that the image's key would have without what counts commits.
         state: [u8; 32],
@@ -145,6 +148,9 @@ impl Database {
                 let mut entries: Vec<Entry> = Vec::new();
                 for _ in 0..r.uint()? {
                     let entry = entry(&mut r)?;
+                    if entry.link.is_some() {
+                        return Err(r.damaged("a link of what is no database"));
+                    }
                     if entries.last().is_some_and(|last| last.name >= entry.name) {
                         return Err(r.damaged("names out of order"));
                     }
@@ -202,7 +208,7 @@ fn entry(r: &mut Reader<'_>) -> Result<Entry> {
     if !is_name(&entry.name) {
         return Err(r.damaged("a name that cannot stand in a directory"));
     }
-    if !matches!(entry.node, Node::File { .. } | Node::Symlink(_)) || entry.link.is_some() {
+    if !matches!(entry.node, Node::File { .. } | Node::Symlink(_)) {
         return Err(r.damaged("an entry that is no file of a database"));
     }
     Ok(entry)

@@ -110,6 +110,26 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// Puts back what `take_out` took out as `name`, or with `placed` what `place` moved aside
+    /// for it; what was placed is here again.
+    ///
+    /// # Errors
+    /// When the disk refuses; what is there by now is left.
+    pub fn back(&self, call: &Call, dir: &Dir, name: &[u8], placed: bool) -> Result<()> {
+        let (disk, out) = (call.store()?.disk(), out(name));
+        let is_out = self.dir().stat(&out)?.is_some();
+        if placed && !is_out && self.dir().stat(name)?.is_some() {
+            return disk.exchange(self.dir(), name, dir, name).map(drop);
+        }
+        if placed {
+            disk.rename(dir, name, self.dir(), name)?;
+        }
+        match is_out {
+            true => disk.rename_noreplace(self.dir(), &out, dir, name),
+            false => Ok(()),
+        }
+    }
+
     /// Takes what was captured as `entry` out of `dir`, if that is what is there.
     ///
     /// # Errors

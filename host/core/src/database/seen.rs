@@ -11,7 +11,7 @@
 //! zeros, key [33]
 //! ```
 
-use super::{SIDES, may_be_database, side};
+use super::{SIDES, is_side, side};
 use crate::backend::Call;
 use crate::disk::Dir;
 use crate::error::Result;
@@ -42,10 +42,14 @@ impl Seen {
     pub fn look(store: &Store, dir: &Dir, name: &[u8]) -> Result<Self> {
         let device = dir.stat_self()?.st_dev;
         let clock = Clock::now(store, device);
+        let database = stat_in(dir, name)?;
         let beside = |suffix| -> Result<Option<Stat>> {
-            Ok(stat_in(dir, &side(name, suffix))?.filter(|stat| may_be_database(stat.kind())))
+            let Some(stat) = stat_in(dir, &side(name, suffix))? else { return Ok(None) };
+            // Another name of the database is not opened: closing it lets go of locks.
+            let is_it = database.as_ref().is_some_and(|database| database.id() == stat.id());
+            Ok((!is_it && is_side(dir, name, suffix) == Some(true)).then_some(stat))
         };
-        let (database, journal) = (stat_in(dir, name)?, beside(SIDES[0])?);
+        let journal = beside(SIDES[0])?;
         // A log without a byte says nothing: whoever looks at a database may make one.
         let log = beside(SIDES[1])?.filter(|log| log.size > 0);
         // SQLite gives a log its owner again whenever root opens it, also to read.

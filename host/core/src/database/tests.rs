@@ -158,9 +158,12 @@ fn what_nobody_wrote_to_is_remembered_once_it_is_clearly_past() {
     // An empty log is none; one with something in it, and a journal, are looked at.
     std::fs::write(at("app.db-wal"), "").unwrap();
     std::fs::write(at("app.db-shm"), "index").unwrap();
+    // So is what is only called like one.
+    std::fs::write(at("app.db-journal"), "notes").unwrap();
     assert_eq!(world.look().recall(&world.call, "path"), Some(blob()));
-    for side in ["app.db-wal", "app.db-journal"] {
-        std::fs::write(at(side), "x").unwrap();
+    let journal = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for (side, bytes) in [("app.db-wal", &[0x37, 0x7f, 0x06, 0x83][..]), ("app.db-journal", &journal)] {
+        std::fs::write(at(side), bytes).unwrap();
         assert_eq!(world.look().recall(&world.call, "path"), None, "{side}");
         std::fs::remove_file(at(side)).unwrap();
         assert_eq!(world.look().recall(&world.call, "path"), Some(blob()));

@@ -54,6 +54,10 @@ impl Project {
         for stray in self.found(&**writer, &trees, &names)? {
             more.extend(found(stray)?);
         }
+        // A database may have several names: each is told of all that are captured.
+        let mut known = context.elsewhere.to_vec();
+        known.extend(self.all_claims(more.iter().map(|job| &job.target))?);
+        let context = Context { elsewhere: Arc::new(known), ..context };
         // Each reads what it stored, which others of equal content may be about to store.
         for (at, job) in last.into_iter().chain((jobs.len()..).zip(&more)) {
             captured.push((at, self.capture_one(job, &context)?));

@@ -248,9 +248,17 @@ impl Session {
         let noted = Noted::new(&env.report);
         // Of a target without paths in the project all is meant.
         let only = inside(&env.root, &stored, &journal.only).unwrap_or_default();
+        // A database may have several names: it is told of those that are put back with it.
+        let with = [to, now].into_iter().flat_map(|snapshot| &snapshot.targets);
+        let with = with.filter(|captured| journal.targets.contains(&captured.target.name));
+        let elsewhere = match self.claims(&stored.target)?.is_empty() {
+            true => Vec::new(),
+            false => self.all_claims(with.map(|captured| &captured.target))?,
+        };
         let call = Call {
             only: Arc::new(only.into_iter().map(|path| path.0).collect()),
             writer: Some(handed),
+            elsewhere: Arc::new(elsewhere),
             partial,
             hold: ready.hold,
             plans: ready.plans,

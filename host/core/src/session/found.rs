@@ -9,7 +9,9 @@ use super::Project;
 use super::absent::names;
 use super::capture::{Job, roots};
 use crate::backend::{Adopter, Elsewhere, Part, Target};
-use crate::database::{Database, Found, Header, SIDES, header, of_setting, side, state, to_setting};
+use crate::database::{
+    Database, Found, Header, SIDES, bases, header, is_stored_side, of_setting, side, state, to_setting,
+};
 use crate::disk::Dir;
 use crate::error::{Error, Result};
 use crate::history::snapshot::{Captured, Snapshot};
@@ -61,9 +63,8 @@ impl Project {
                 paths.insert(base.iter().copied().chain([&item.path[..]]).collect::<Vec<_>>().join(&b'/'));
             }
         }
-        let is_beside = |path: &[u8]| {
-            SIDES.iter().filter_map(|suffix| path.strip_suffix(*suffix)).any(|of| paths.contains(of))
-        };
+        let is_beside =
+            |path: &[u8]| bases(path).any(|(of, _)| paths.contains(of)) && !self.is_database(path);
         if paths.is_empty() {
             return Ok(Vec::new());
         }
@@ -204,10 +205,11 @@ pub(super) fn handed(source: &dyn Source, captured: &[Captured], root: &Path, pa
         }
         let view = View::new(source, tree);
         let mut entries = Vec::new();
-        for name in [inside.to_vec(), side(inside, SIDES[0]), side(inside, SIDES[1])] {
-            let Some(seen) = view.find(&name)? else { continue };
+        for suffix in [&b""[..], SIDES[0], SIDES[1]] {
+            let Some(seen) = view.find(&side(inside, suffix))? else { continue };
+            let node = &seen.entry.node;
             // What was no file is the tree's, and stays with it.
-            if seen.entry.node.may_be_database() {
+            if node.may_be_database() && (suffix.is_empty() || is_stored_side(source, node, suffix)?) {
                 entries.push(plain(seen.entry));
             }
         }

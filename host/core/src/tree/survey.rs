@@ -295,6 +295,8 @@ mod tests {
         for name in ["b/app-wal", "b/app-shm", "b/notes-wal", "text.db"] {
             write(&temp, name);
         }
+        std::fs::write(temp.path().join("b/app-wal"), [0x37, 0x7f, 0x06, 0x82]).unwrap();
+        std::fs::write(temp.path().join("b/app-shm"), [0; 32]).unwrap();
         let found = look(&temp, &[("ignore", "*.log"), ("sqlite", "true")], 100);
         // The call of a test is about no project, in which targets could be made.
         assert_eq!((found.files, found.databases.len()), (6, 0));

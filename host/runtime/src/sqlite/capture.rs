@@ -6,10 +6,10 @@ use super::lock::Locked;
 use super::open::{Access, At, Opened};
 use super::route::{self, Route};
 use super::stored::Image;
-use super::{Database, copy, fault, image};
-use snapback_core::backend::Call;
+use super::{Database, copy, fault, image, own};
+use snapback_core::backend::{Call, Hold};
 use snapback_core::database::{
-    self, Database as Captured, Found, SIDES, Seen, capture_file, may_be_database, side, state,
+    self, Database as Captured, Found, SIDES, Seen, capture_file, is_side, may_be_database, side, state,
 };
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind, Result};
@@ -42,6 +42,7 @@ pub fn run(database: &Database, call: &Call, previous: Option<&Key>) -> Result<O
     let Some((found, seen)) = Capture { database, call, dir: &dir, writer: &writer }.run()? else {
         return Ok(None);
     };
+    tell_foreign(database, call, &found);
     let mut lane = writer.lane();
     let captured = Captured { path: database.place.path(), found };
     let key = lane.put(ObjectKind::Database, &captured.encode())?;
@@ -65,9 +66,11 @@ fn tell_other(database: &Database, call: &Call, seen: &Seen) {
     }
 }
 
-/// Says that a database is none.
-pub fn tell_foreign(database: &Database, call: &Call, found: &Found) {
+/// Says that what was declared as a database is none; not before a restore, which is to bring
+/// one where it is.
+fn tell_foreign(database: &Database, call: &Call, found: &Found) {
     if let Found::Files(entries) = found
+        && call.cover.is_empty()
         && entries.iter().any(|entry| {
             entry.name == database.place.name() && matches!(entry.node, Node::File { size: 1.., .. })
         })
@@ -96,11 +99,8 @@ impl Capture<'_> {
             let after = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
             let id = |seen: &Seen| seen.database().map(|stat| stat.id());
             if id(&before) == id(&after) {
-                return Ok(found.map(|found| {
-                    tell_foreign(self.database, self.call, &found);
-                    // What changed while it was read does not look like this again.
-                    (found, before)
-                }));
+                // What changed while it was read does not look like this again.
+                return Ok(found.map(|found| (found, before)));
             }
         }
         let shown = self.database.place.shown();
@@ -120,13 +120,23 @@ impl Capture<'_> {
     /// One try; none when it has to be tried again.
     fn once(&self, seen: &Seen) -> Result<Option<Option<Found>>> {
         let claim = seen.database().map(|stat| Claim::of(stat.id()));
-        let route = route::of(self.at(), seen)?;
+        let mut route = route::of(self.at(), seen)?;
+        let own = own::has_own_sides(self.at())?;
+        if route == Route::Live && !own {
+            route = Route::Left;
+        }
+        // What is held is opened for writing: only what is the database's own, and nobody left.
+        let may_hold = own && route != Route::Left && own::names(self.at())? == 1;
+        let hold = match &self.call.hold {
+            Some(hold) if may_hold && !own::is_hot(self.at(), seen)? => Some(hold),
+            _ => None,
+        };
         let mut lane = self.writer.lane();
         let read = match (route, claim) {
             (Route::Empty, _) => Ok(content::store_bytes(&mut lane, &[][..], &self.call.cancel)),
             (Route::Files, _) | (_, None) => return self.files(lane).map(Some),
-            (Route::Live, Some(claim)) => self.live(claim, &mut lane)?,
-            (_, Some(claim)) if self.call.hold.is_some() => self.live(claim, &mut lane)?,
+            (Route::Live, Some(claim)) => self.live(claim, hold, &mut lane)?,
+            (_, Some(claim)) if hold.is_some() => self.live(claim, hold, &mut lane)?,
             (Route::Still, Some(_claim)) => match self.still(&mut lane)? {
                 Some(stored) => Ok(Ok(stored)),
                 None => return Ok(None),
@@ -155,14 +165,20 @@ impl Capture<'_> {
     }
 
     fn image(&self, key: Key, size: u64) -> Result<Found> {
-        let file = database::file_entry(self.dir, self.database.place.name(), key, size)?;
+        let mut file = database::file_entry(self.dir, self.database.place.name(), key, size)?;
+        file.link = own::group(self.at(), self.call)?;
         Ok(Found::Image { file, state: state(&**self.writer, &key, size)? })
     }
 
     /// Through SQLite; what is to be held is locked for good.
-    fn live(&self, claim: Claim, lane: &mut Lane<'_>) -> Result<rusqlite::Result<Result<Stored>>> {
+    fn live(
+        &self,
+        claim: Claim,
+        hold: Option<&Arc<Hold>>,
+        lane: &mut Lane<'_>,
+    ) -> Result<rusqlite::Result<Result<Stored>>> {
         let at = self.at();
-        let Some(hold) = &self.call.hold else {
+        let Some(hold) = hold else {
             let opened = Opened::open(at, Access::Read, claim)?;
             return Ok(image::read(at, &opened.connection, &opened.file, lane));
         };
@@ -215,8 +231,10 @@ impl Capture<'_> {
     fn files(&self, mut lane: Lane<'_>) -> Result<Option<Found>> {
         let name = self.database.place.name();
         let mut entries = Vec::new();
-        for name in [name.to_vec(), side(name, SIDES[0]), side(name, SIDES[1])] {
-            entries.extend(capture_file(&mut lane, self.dir, &name, &self.call.cancel)?);
+        for suffix in [&b""[..], SIDES[0], SIDES[1]] {
+            if suffix.is_empty() || is_side(self.dir, name, suffix) == Some(true) {
+                entries.extend(capture_file(&mut lane, self.dir, &side(name, suffix), &self.call.cancel)?);
+            }
         }
         lane.publish()?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -4,10 +4,10 @@
 //! whether that file is there; since the copy has another name than the journal that
 //! such a file would list, it is left alone whatever it is.
 
+use super::fault;
 use super::image::{self, Stored};
 use super::open::{At, private};
-use rustix::fs::FileType;
-use snapback_core::database::{SIDES, Seen, may_be_database, side};
+use snapback_core::database::{Header, SIDES, Seen, is_side, side};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Result};
 use snapback_core::store::{Lane, Store, Workspace};
@@ -27,20 +27,12 @@ pub fn make(at: At<'_>, store: &Arc<Store>, seen: &Seen) -> Result<Option<Worksp
     let name = at.place.name();
     for suffix in [&b""[..], SIDES[0], SIDES[1]] {
         let from = side(name, suffix);
-        if is_there(at.dir, &from)? {
+        if suffix.is_empty() || is_side(at.dir, name, suffix) == Some(true) {
             let to = side(NAME.as_bytes(), suffix);
             copy(at, store.disk(), &at.dir.open_file(&from)?, workspace.dir(), &to)?;
         }
     }
     Ok(seen.still(&Seen::look(store, at.dir, name)?).then_some(workspace))
-}
-
-/// Whether a file or a link is called `name`: nothing else belongs to a database.
-///
-/// # Errors
-/// When it cannot be looked at.
-pub fn is_there(dir: &Dir, name: &[u8]) -> Result<bool> {
-    Ok(dir.stat(name)?.is_some_and(|stat| may_be_database(FileType::from_raw_mode(stat.st_mode))))
 }
 
 /// Stores the image that comes of a copy.
@@ -50,6 +42,15 @@ pub fn is_there(dir: &Dir, name: &[u8]) -> Result<bool> {
 pub fn image_of(at: At<'_>, copy: &Workspace, lane: &mut Lane<'_>) -> rusqlite::Result<Result<Stored>> {
     let connection = private(copy.dir(), NAME, false, at.cancel)?;
     connection.execute_batch("BEGIN")?;
+    let count: u32 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    if count > 0 {
+        let first = "SELECT data FROM sqlite_dbpage('main') WHERE pgno = 1";
+        let first: Vec<u8> = connection.query_row(first, [], |row| row.get(0))?;
+        // As a file that was cut short is not, also when it was so before it was recovered.
+        if Header::parse(&first).is_none_or(|header| header.pages.is_some_and(|pages| pages > count)) {
+            return Err(fault::foreign());
+        }
+    }
     image::by_pages(at, &connection, lane)
 }
 

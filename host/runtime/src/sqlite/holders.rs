@@ -96,6 +96,12 @@ fn using(is_meant: &dyn Fn(&Path) -> bool) -> BTreeSet<u32> {
     found
 }
 
+/// Who has the file with this device and inode open, this process aside.
+pub fn of_file(id: (u64, u64)) -> Vec<Holder> {
+    let pids = opening(&BTreeSet::from([id])).into_iter().filter(|pid| *pid != std::process::id());
+    pids.filter_map(holder).take(NAMED).collect()
+}
+
 fn holder(pid: u32) -> Option<Holder> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     let name: String = name.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect();

@@ -17,7 +17,7 @@
 //! database and its own.
 //!
 //! Rooms: `place` (where it is), `open` (connections), `route` (how it is to be
-//! read), `image` (reading it), `copy` (what was left behind, recovered elsewhere),
+//! read), `own` (whether SQLite may be let at it), `image` (reading it), `copy` (what was left behind, recovered elsewhere),
 //! `capture`; `recover` and `stored` (what is to come back, checked), `lock` (what is there, held
 //! fast), `restore`, `pages`, `whole`, `put` (three ways to put it back); `compare` (what differs between two); `holders`.
 
@@ -31,6 +31,7 @@ mod image;
 mod lock;
 mod open;
 mod options;
+mod own;
 mod pages;
 mod place;
 mod put;

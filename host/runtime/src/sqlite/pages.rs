@@ -23,12 +23,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Puts `image` back where a database is, if its pages have the same size; else nothing
-/// was touched, and the answer is false.
-pub fn restore(this: &Restore<'_>, image: &Image<'_>) -> Result<bool> {
+/// was touched, and the answer is false. `held` is what is there, under the lock that its capture
+/// kept.
+pub fn restore(this: &Restore<'_>, image: &Image<'_>, held: Option<Locked>) -> Result<bool> {
     let Some(header) = image.header else { return Ok(false) };
     let at = this.at();
     let told = at.told("could not put back");
-    let mut locked = match this.call.hold.as_ref().and_then(|hold| hold.take::<Locked>()) {
+    let mut locked = match held {
         Some(locked) => locked,
         None => {
             let locked = lock(this, Opened::open(at, Access::Write, this.claim()?)?)?;

@@ -1,38 +1,130 @@
 //! Files that come, go, or take the place of others, where a database is or was.
 //!
-//! Whatever stands in the place of a database is moved aside in one step and compared
-//! with what was captured only then; a database goes only under the exclusive lock.
-//! What lies beside it goes first: it could bring rows back.
+//! What SQLite may not be let at is moved aside in one step each and compared with what was
+//! captured only then, what lies beside the database first: it could bring rows back. What
+//! cannot be done whole leaves all as it was. Whoever has open what was moved goes on with that.
+//! A database that is nobody else's goes only under the exclusive lock.
 
-use super::copy::is_there;
+use super::fault;
+use super::holders;
 use super::lock::{Locked, leave_log};
 use super::open::{Access, Opened};
-use super::pages;
-use super::restore::Restore;
-use snapback_core::database::{Found, SIDES, Stage, side};
+use super::restore::{Now, Restore};
+use super::{own, pages, route};
+use snapback_core::database::{Found, SIDES, Stage, capture_file, is_side, side};
 use snapback_core::error::Result;
 use snapback_core::tree::node::Entry;
+use std::time::{Duration, Instant};
 
-/// Puts an image where nothing, or a link, is.
-pub fn image(this: &Restore<'_>, file: &Entry) -> Result<()> {
-    let (call, dir) = (this.call, this.dir);
+/// Puts what is stored in the place of what was captured, without SQLite.
+///
+/// # Errors
+/// `Changed` when something else is there, `Busy` when somebody holds a lock on it: all is as
+/// it was then.
+pub fn aside(this: &Restore<'_>) -> Result<()> {
+    let (call, dir, name) = (this.call, this.dir, this.database.place.name());
+    let there = on_disk(this)?;
+    // What was read before and is moved below is what is compared here in between.
+    if this.confirm()? == Now::Stored {
+        return Ok(());
+    }
     let stage = Stage::open(call, dir)?;
-    stage.make(call, call.source()?, file)?;
-    let there = current(this);
-    clear_sides(this, there)?;
-    stage.place(call, file, dir, named(there, &file.name))?;
+    stored(this).iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
+    let displaced = if this.is_file()? { Some(this.at().id()?) } else { None };
+    let claim = displaced.map(|_| this.claim()).transpose()?;
+    let others = own::names(this.at())? > 1;
+    let is_outside = others && own::group(this.at(), call)?.is_none();
+    if displaced.is_some() {
+        wait(this, others)?;
+    }
+    let mut done = Vec::new();
+    if let Err(error) = exchange(this, &stage, &there, &mut done) {
+        for (name, placed) in done.into_iter().rev() {
+            // The first failure is what is told.
+            let _ = stage.back(call, dir, &name, placed);
+        }
+        return Err(error);
+    }
+    drop(claim);
+    let tell = |text: &str| call.report.log(&call.target.name, "warn", text);
+    let shown = this.database.place.shown();
+    if is_outside {
+        tell(&format!("{shown} had other names outside of what is put back, and these stay as they are"));
+    }
+    let who: Vec<String> =
+        displaced.map(holders::of_file).unwrap_or_default().iter().map(ToString::to_string).collect();
+    if !who.is_empty() && named(stored(this), name).is_some() {
+        let who = who.join(", ");
+        tell(&format!(
+            "{who} had open what was in the place of {shown}, and goes on with that until it is opened again"
+        ));
+    }
+    Ok(())
+}
+
+/// Moves things; what was done is in `done`: names, and whether something was placed there.
+fn exchange(
+    this: &Restore<'_>,
+    stage: &Stage<'_>,
+    there: &[Entry],
+    done: &mut Vec<(Vec<u8>, bool)>,
+) -> Result<()> {
+    let (call, dir, name) = (this.call, this.dir, this.database.place.name());
+    for entry in there.iter().filter(|entry| entry.name != name) {
+        stage.take_out(call, dir, entry)?;
+        done.push((entry.name.clone(), false));
+    }
+    let file = named(there, name);
+    match (named(stored(this), name), file) {
+        (Some(entry), _) => {
+            stage.place(call, entry, dir, file)?;
+            done.push((name.to_vec(), true));
+        }
+        (None, Some(file)) => {
+            stage.take_out(call, dir, file)?;
+            done.push((name.to_vec(), false));
+        }
+        (None, None) => {}
+    }
+    // What is the tree's beside it is in nobody's way.
+    let free = |entry: &&Entry| !matches!(dir.stat(&entry.name), Ok(Some(_)));
+    for entry in stored(this).iter().filter(|entry| entry.name != name).filter(free) {
+        stage.place(call, entry, dir, None)?;
+        done.push((entry.name.clone(), true));
+    }
     call.store()?.disk().sync_dir(dir)
 }
 
-/// Puts files that are no database, or nothing, where what was captured is.
-pub fn files(this: &Restore<'_>) -> Result<()> {
-    match &this.current {
-        Some(Found::Image { .. }) => over_database(this),
-        _ => over_files(this),
+/// Waits until nobody is at work on what is there: whoever has the log of a file with `others`
+/// for names goes on with it.
+fn wait(this: &Restore<'_>, others: bool) -> Result<()> {
+    let (at, since) = (this.at(), Instant::now());
+    while if others { route::is_written(at)? } else { route::is_locked(at)? } {
+        at.cancel.check()?;
+        if since.elapsed() >= at.timeout {
+            return Err(fault::busy(at.place, at.dir));
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
+    Ok(())
 }
 
-fn over_database(this: &Restore<'_>) -> Result<()> {
+/// What is there now: the file or link, and what SQLite made beside it.
+fn on_disk(this: &Restore<'_>) -> Result<Vec<Entry>> {
+    let (call, dir, name) = (this.call, this.dir, this.database.place.name());
+    let _claim = if this.is_file()? { Some(this.claim()?) } else { None };
+    let scratch = call.store()?.scratch(true);
+    let (mut lane, mut entries) = (scratch.lane(), Vec::new());
+    for suffix in [&b""[..]].into_iter().chain(SIDES) {
+        if suffix.is_empty() || is_side(dir, name, suffix) == Some(true) {
+            entries.extend(capture_file(&mut lane, dir, &side(name, suffix), &call.cancel)?);
+        }
+    }
+    Ok(entries)
+}
+
+/// Puts files that are no database, or nothing, where a database is that SQLite is let at.
+pub fn over_database(this: &Restore<'_>) -> Result<()> {
     let (call, dir, at) = (this.call, this.dir, this.at());
     let (disk, name) = (call.store()?.disk(), this.database.place.name());
     let told = at.told("could not lock");
@@ -58,7 +150,7 @@ fn over_database(this: &Restore<'_>) -> Result<()> {
     }
     for suffix in SIDES {
         let name = side(name, suffix);
-        if is_there(dir, &name)? {
+        if dir.stat(&name)?.is_some() {
             disk.unlink(dir, &name)?;
         }
     }
@@ -70,43 +162,6 @@ fn over_database(this: &Restore<'_>) -> Result<()> {
         stage.place(call, entry, dir, None)?;
     }
     disk.sync_dir(dir)
-}
-
-fn over_files(this: &Restore<'_>) -> Result<()> {
-    let (call, dir) = (this.call, this.dir);
-    let (stage, there, entries) = (Stage::open(call, dir)?, current(this), stored(this));
-    entries.iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
-    for entry in there.iter().filter(|entry| named(entries, &entry.name).is_none()) {
-        stage.take_out(call, dir, entry)?;
-    }
-    remove_index(this)?;
-    for entry in entries {
-        stage.place(call, entry, dir, named(there, &entry.name))?;
-    }
-    call.store()?.disk().sync_dir(dir)
-}
-
-/// Takes out what lies beside a database that is not there: `entries` are what was
-/// captured.
-pub fn clear_sides(this: &Restore<'_>, entries: &[Entry]) -> Result<()> {
-    let stage = Stage::open(this.call, this.dir)?;
-    for entry in entries.iter().filter(|entry| entry.name != this.database.place.name()) {
-        stage.take_out(this.call, this.dir, entry)?;
-    }
-    remove_index(this)
-}
-
-/// The index of a log that is gone says nothing.
-fn remove_index(this: &Restore<'_>) -> Result<()> {
-    let name = side(this.database.place.name(), SIDES[2]);
-    match is_there(this.dir, &name)? {
-        true => this.call.store()?.disk().unlink(this.dir, &name),
-        false => Ok(()),
-    }
-}
-
-fn current<'a>(this: &'a Restore<'_>) -> &'a [Entry] {
-    this.current.as_ref().map_or(&[], Found::entries)
 }
 
 fn stored<'a>(this: &'a Restore<'_>) -> &'a [Entry] {

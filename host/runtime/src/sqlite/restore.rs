@@ -7,6 +7,7 @@
 //! | a database that is damaged | a database | `whole` |
 //! | a file that is no database | a database | `whole` |
 //! | nothing, or a link | a database | `put`: made aside, moved there |
+//! | what SQLite may not be let at, or makes no sense of with what was left beside it | anything | `put` |
 //! | a database | a damaged one, or none, or nothing | `put`, under the exclusive lock |
 //! | no database | no database, or nothing | `put` |
 //!
@@ -18,7 +19,7 @@ use super::claim::Claim;
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, holders, pages, put, recover, whole};
+use super::{Database, holders, own, pages, put, recover, route, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header;
 use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
@@ -106,31 +107,33 @@ impl Drop for OpenedUp<'_> {
 impl Restore<'_> {
     fn go(&self) -> Result<()> {
         self.free()?;
+        let held = self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>());
+        // What is held was looked at before: a second look would let go of the lock.
+        let sqlite = held.is_some() || self.is_file()? && self.is_for_sqlite()?;
         if let (Some(Found::Image { file, .. }), Some(Found::Image { file: now, .. })) =
             (&self.stored, &self.current)
-            && self.is_file()?
+            && sqlite
         {
             let image = self.checked(file)?;
             self.open_up()?;
-            let done = self.in_place(&image);
+            let done = self.in_place(&image, held);
             // What was not put back is as it was, the mode included.
             let settled = settle(self.call, self.dir, if done.is_ok() { file } else { now });
             return done.and(settled);
         }
         // No other way needs the lock that was kept.
-        drop(self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>()));
-        let now = self.confirm()?;
-        let Some(Found::Image { file, .. }) = &self.stored else {
-            return if now == Now::Stored { Ok(()) } else { put::files(self) };
+        drop(held);
+        let image = match &self.stored {
+            Some(Found::Image { file, .. }) => Some((file, self.checked(file)?)),
+            _ => None,
         };
-        if now == Now::Current {
-            let image = self.checked(file)?;
-            match self.is_file()? {
-                true => self.whole(&image, false)?,
-                false => put::image(self, file)?,
-            }
+        match (&image, sqlite) {
+            (_, false) => put::aside(self)?,
+            (_, true) if self.confirm()? == Now::Stored => {}
+            (Some((_, image)), true) => self.whole(image, false)?,
+            (None, true) => self.without()?,
         }
-        settle(self.call, self.dir, file)
+        image.map_or(Ok(()), |(file, _)| settle(self.call, self.dir, file))
     }
 
     /// Tells who goes on with a file that was removed from where the database is now.
@@ -153,12 +156,43 @@ impl Restore<'_> {
         }
     }
 
-    fn in_place(&self, image: &Image<'_>) -> Result<()> {
-        match pages::restore(self, image) {
+    /// Whether SQLite may be let at what is there, and makes sense of it: all that it would write
+    /// is the database's own, and nothing was left beside what is no database.
+    fn is_for_sqlite(&self) -> Result<bool> {
+        let at = self.at();
+        let is_database = matches!(&self.current, Some(Found::Image { file, .. }) if content(file).1 > 0);
+        if !own::has_own_sides(at)? || !is_database && own::has_sides(at)? {
+            return Ok(false);
+        }
+        // What was left was recovered in a copy: SQLite would do that here, also to no avail.
+        let seen = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
+        if own::is_hot(at, &seen)? || seen.log().is_some() && !route::is_locked(at)? {
+            return Ok(false);
+        }
+        let group = match &self.stored {
+            Some(Found::Image { file, .. }) => file.link,
+            _ => None,
+        };
+        Ok(own::names(at)? == 1 || group.is_some() && group == own::group(at, self.call)?)
+    }
+
+    /// What is stored is no database, or nothing.
+    fn without(&self) -> Result<()> {
+        match &self.current {
+            Some(Found::Image { .. }) => match put::over_database(self) {
+                Err(error) if is_beyond(&error) => put::aside(self),
+                done => done,
+            },
+            _ => put::aside(self),
+        }
+    }
+
+    fn in_place(&self, image: &Image<'_>, held: Option<Locked>) -> Result<()> {
+        match pages::restore(self, image, held) {
             Ok(true) => Ok(()),
             Ok(false) => self.whole(image, false),
             // Too damaged to be written page by page.
-            Err(error) if error.kind() == Kind::Corrupt => self.whole(image, true),
+            Err(error) if is_beyond(&error) => self.whole(image, true),
             Err(error) => Err(error),
         }
     }
@@ -166,7 +200,7 @@ impl Restore<'_> {
     /// All of it, by SQLite; what is too damaged for that, by its bytes.
     fn whole(&self, image: &Image<'_>, damaged: bool) -> Result<()> {
         match whole::restore(self, image, damaged) {
-            Err(error) if error.kind() == Kind::Corrupt => put::files(self),
+            Err(error) if is_beyond(&error) => put::aside(self),
             done => done,
         }
     }
@@ -213,7 +247,11 @@ impl Restore<'_> {
         Ok(Claim::of(self.at().id()?))
     }
 
-    fn is_file(&self) -> Result<bool> {
+    /// Whether a file is there.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn is_file(&self) -> Result<bool> {
         let stat = self.dir.stat(self.database.place.name())?;
         let is_file = |mode| rustix::fs::FileType::from_raw_mode(mode) == rustix::fs::FileType::RegularFile;
         Ok(stat.is_some_and(|stat| is_file(stat.st_mode)))
@@ -293,6 +331,11 @@ impl Restore<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether SQLite makes no sense of what is there.
+fn is_beyond(error: &Error) -> bool {
+    matches!(error.kind(), Kind::Corrupt | Kind::Incompatible)
 }
 
 /// Whether both are the same image, whatever the attributes of their files are.

@@ -8,7 +8,7 @@
 use super::open::At;
 use rustix::process::{Flock, FlockOffsetType, FlockType};
 use snapback_core::database::header;
-use snapback_core::database::{SIDES, Seen, side};
+use snapback_core::database::{SIDES, Seen, is_side, side};
 use snapback_core::error::{Error, Result};
 use std::fs::File;
 
@@ -47,9 +47,11 @@ pub fn of(at: At<'_>, seen: &Seen) -> Result<Route> {
     if !header.wal && seen.log().is_none() {
         return Ok(Route::Live);
     }
-    let index = at.dir.open_file(&side(name, SIDES[2])).ok();
-    let used = is_locked(&file, LOCKS) || index.is_some_and(|index| is_locked(&index, INDEX_LOCKS));
-    Ok(match (used, seen.log()) {
+    Ok(match (is_locked_by(at, &file, FlockType::WriteLock), seen.log()) {
+        // Whoever uses it does so by another name, with a log that is called like that.
+        (true, None) if header.wal && stat.nlink > 1 && at.dir.stat(&side(name, SIDES[2]))?.is_none() => {
+            Route::Left
+        }
         (true, _) => Route::Live,
         (false, Some(_)) => Route::Left,
         (false, None) if seen.journal().is_some_and(|journal| journal.size > 0) => Route::Left,
@@ -58,10 +60,31 @@ pub fn of(at: At<'_>, seen: &Seen) -> Result<Route> {
     })
 }
 
-/// Whether another process holds a lock in this part of a file.
-fn is_locked(file: &File, (start, length): (u64, u64)) -> bool {
-    let lock =
-        Flock { start, length, pid: None, typ: FlockType::WriteLock, offset_type: FlockOffsetType::Set };
-    // A file system that cannot tell is asked by SQLite itself.
-    rustix::process::fcntl_getlk(file, &lock).map_or(true, |found| found.is_some())
+/// Whether another process holds a lock on it: it reads or writes, or has its log open.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn is_locked(at: At<'_>) -> Result<bool> {
+    Ok(is_locked_by(at, &at.dir.open_file(at.place.name())?, FlockType::WriteLock))
+}
+
+/// Whether another process is in the middle of writing it.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn is_written(at: At<'_>) -> Result<bool> {
+    Ok(is_locked_by(at, &at.dir.open_file(at.place.name())?, FlockType::ReadLock))
+}
+
+/// Whether another process holds a lock that keeps one of `kind` away.
+fn is_locked_by(at: At<'_>, file: &File, kind: FlockType) -> bool {
+    let index = side(at.place.name(), SIDES[2]);
+    let index =
+        is_side(at.dir, at.place.name(), SIDES[2]).and_then(|is| is.then(|| at.dir.open_file(&index)));
+    let is = |file: &File, (start, length)| {
+        let lock = Flock { start, length, pid: None, typ: kind, offset_type: FlockOffsetType::Set };
+        // A file system that cannot tell is asked by SQLite itself.
+        rustix::process::fcntl_getlk(file, &lock).map_or(true, |found| found.is_some())
+    };
+    is(file, LOCKS) || index.and_then(Result::ok).is_some_and(|index| is(&index, INDEX_LOCKS))
 }

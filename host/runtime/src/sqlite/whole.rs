@@ -8,7 +8,6 @@ use super::image::{self, Stored};
 use super::lock::leave_log;
 use super::open::{Access, Opened};
 use super::pages;
-use super::put;
 use super::restore::{Now, Restore, content};
 use super::stored::Image;
 use rusqlite::backup::{Backup, StepResult};
@@ -24,10 +23,7 @@ pub fn restore(this: &Restore<'_>, image: &Image<'_>, damaged: bool) -> Result<(
     let at = this.at();
     let told = at.told("could not put back");
     let foreign = match &this.current {
-        Some(Found::Files(entries)) => {
-            put::clear_sides(this, entries)?;
-            entries.iter().find(|entry| entry.name == this.database.place.name())
-        }
+        Some(Found::Files(entries)) => entries.iter().find(|entry| entry.name == this.database.place.name()),
         _ => None,
     };
     // Closed after the connection.

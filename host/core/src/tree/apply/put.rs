@@ -11,6 +11,7 @@ use super::make::Draft;
 use super::outcome::Refusal;
 use super::place::{Place, split};
 use super::settle::has_attributes;
+use crate::database::bases;
 use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
 use crate::tree::scan::{Stat, stat_in};
@@ -146,7 +147,11 @@ impl<'a> Run<'a> {
         // Gone with the directory that held it.
         let Some(place) = self.places.enter_to_write(split(&change.path).0)? else { return Ok(()) };
         let last = split(&change.path).1;
-        let stat = place.stat_of(last)?.filter(|stat| !self.is_theirs(&change.path, stat));
+        let stat = place.stat_of(last)?.filter(|stat| {
+            // What lies beside a database is told by what it holds.
+            !self.is_theirs(&change.path, stat)
+                || bases(&change.path).any(|(base, _)| self.theirs.contains(base))
+        });
         match (self.look().at(&place, last, stat.as_ref(), change)?, stat) {
             (Found::Current, Some(stat)) => {
                 self.left_aside(&aside, &name, change, false)?;

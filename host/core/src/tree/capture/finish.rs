@@ -103,7 +103,9 @@ impl<'a> Capture<'a> {
                     cached.and_then(|cached| cached.to_entry()).ok_or_else(damaged)?.0
                 }
             };
-            if entry.node.may_be_database() && node.place.is_beside_database(&entry.name) {
+            if entry.node.may_be_database()
+                && self.walk.beside_database(&node.place, &entry.name) != Some(false)
+            {
                 let path = node.place.dir.path_of(&entry.name);
                 self.walk.leave_out(path, Why::Elsewhere, "", None, None);
                 *slot = Slot::Absent;

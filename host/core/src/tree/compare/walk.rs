@@ -3,6 +3,7 @@
 
 use super::change::Change;
 use super::only::{Only, Place};
+use crate::database::{bases, is_stored_side};
 use crate::error::{Error, Result};
 use crate::object::Key;
 use crate::store::Source;
@@ -231,10 +232,8 @@ impl<'a> Walk<'a> {
             let theirs = |side| if side == Side::Before { &after } else { &before };
             // A database that another target has is no more here than nothing: what is no file
             // comes into its place, and goes from there.
-            let is_tree =
-                |item: &Option<Item>| item.as_ref().is_some_and(|item| !item.entry.node.may_be_database());
             if let Some((side, left_out)) = self.is_left_out()
-                && !(left_out.why == Why::Elsewhere && is_tree(theirs(side)))
+                && !(left_out.why == Why::Elsewhere && self.is_trees(side, theirs(side).as_ref())?)
             {
                 let other = theirs(side);
                 let step = Step::NotComparable { side, left_out: left_out.clone() };
@@ -255,6 +254,26 @@ impl<'a> Walk<'a> {
             if step.is_some() {
                 return Ok(step);
             }
+        }
+    }
+
+    /// Whether `item`, at a path that the other state left to a target of a database on `side`,
+    /// is none of that target's: no file, or beside a database what SQLite did not make.
+    fn is_trees(&self, side: Side, item: Option<&Item>) -> Result<bool> {
+        let Some(item) = item else { return Ok(false) };
+        let [before, after] = &self.left_out;
+        let list = if side == Side::Before { before } else { after };
+        let is_left = |base: &[u8]| {
+            let at = list.binary_search_by(|item| item.path.as_slice().cmp(base));
+            at.is_ok_and(|at| list[at].why == Why::Elsewhere)
+        };
+        let node = &item.entry.node;
+        if !node.may_be_database() {
+            return Ok(true);
+        }
+        match bases(&self.path).find(|(base, _)| is_left(base)) {
+            Some((_, suffix)) => Ok(!is_stored_side(self.source, node, suffix)?),
+            None => Ok(false),
         }
     }
 

@@ -7,7 +7,7 @@
 //! database is a file like any other.
 
 use super::{Listing, Place, Stat, Walk};
-use crate::database::{LONGEST, SIDES, header, side};
+use crate::database::{LONGEST, SIDES, bases, header, is_side};
 use crate::tree::root::Why;
 use rustix::fs::{Mode, OFlags};
 use std::ffi::CString;
@@ -27,7 +27,7 @@ impl Walk<'_> {
         }
         for at in 0..listing.len() {
             let name = listing.get(at).0;
-            for base in SIDES.iter().filter_map(|suffix| name.strip_suffix(*suffix)) {
+            for (base, _) in bases(name) {
                 if listing.has(base)
                     && !found.iter().any(|known| known == base)
                     && self.can_be_opened(place, base)
@@ -47,7 +47,33 @@ impl Walk<'_> {
             place.databases().push(name.to_vec());
             return true;
         }
-        !databases.is_empty() && place.is_beside_database(name)
+        !databases.is_empty() && self.beside_database(place, name) == Some(true)
+    }
+
+    /// Whether `name` in `place` belongs to the database `base`: it is that, or SQLite made it
+    /// beside that.
+    pub(super) fn belongs(&self, place: &Place, base: &[u8], name: &[u8]) -> bool {
+        match name.strip_prefix(base) {
+            Some([]) => true,
+            Some(suffix) if SIDES.contains(&suffix) => {
+                self.kept.open(&place.dir).is_ok_and(|dir| is_side(dir, base, suffix) == Some(true))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether SQLite made what is called `name` beside one of the databases that were found in
+    /// `place` so far; none when it is called like that and no longer there.
+    pub fn beside_database(&self, place: &Place, name: &[u8]) -> Option<bool> {
+        let databases = place.databases();
+        for (base, suffix) in bases(name).filter(|(base, _)| databases.iter().any(|known| known == base)) {
+            let Ok(dir) = self.kept.open(&place.dir) else { return Some(false) };
+            match is_side(dir, base, suffix) {
+                Some(false) => {}
+                told => return told,
+            }
+        }
+        Some(false)
     }
 
     /// Whether `file`, which is `name` in `place`, is a database: then it is left to a
@@ -87,12 +113,6 @@ impl Place {
     /// Whether any were found.
     pub fn has_databases(&self) -> bool {
         !self.databases().is_empty()
-    }
-
-    /// Whether `name` lies beside one of the databases that were found so far, and belongs
-    /// to it.
-    pub fn is_beside_database(&self, name: &[u8]) -> bool {
-        self.databases().iter().any(|base| SIDES.iter().any(|suffix| side(base, suffix) == name))
     }
 }
 

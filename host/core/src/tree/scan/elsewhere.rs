@@ -17,8 +17,8 @@ pub struct Elsewhere {
     pub(in crate::tree) finds: bool,
 }
 
-/// A name, and the target that it is left to.
-type Left = (Vec<u8>, Arc<str>);
+/// A name, the database that it is or lies beside, and the target that it is left to.
+type Left = (Vec<u8>, Arc<[u8]>, Arc<str>);
 
 impl Elsewhere {
     /// What of the paths that `call` names lies in `directory`.
@@ -41,9 +41,9 @@ impl Elsewhere {
             let cut = inside.iter().rposition(|&b| b == b'/');
             let (dir, name) = cut.map_or((&b""[..], inside), |at| (&inside[..at], &inside[at + 1..]));
             let names = all.named.entry(dir.to_vec()).or_default();
-            let target: Arc<str> = other.target.as_str().into();
+            let (base, target): (Arc<[u8]>, Arc<str>) = (name.into(), other.target.as_str().into());
             for suffix in [&b""[..]].into_iter().chain(SIDES) {
-                names.push((side(name, suffix), target.clone()));
+                names.push((side(name, suffix), base.clone(), target.clone()));
             }
         }
         all

@@ -315,15 +315,18 @@ impl Walk<'_> {
             }
             path.truncate(base);
             path.extend_from_slice(name);
-            let theirs = elsewhere.iter().find(|(other, _)| other == name);
+            let mut theirs = elsewhere.iter().filter(|(other, ..)| other == name).peekable();
+            let in_the_way = theirs.peek().is_some();
             // Also what a snapshot that must be covered has: that target captures it.
-            if let Some((_, target)) = theirs.filter(|_| may_be_database(kind)) {
+            if may_be_database(kind)
+                && let Some((.., target)) = theirs.find(|(_, base, _)| self.belongs(place, base, name))
+            {
                 left.push((at as u32, Why::Elsewhere, target.clone()));
                 continue;
             }
-            let mut verdict = match theirs {
+            let mut verdict = match in_the_way {
                 // It stands in the way of what is to come back: nothing in it may be lost.
-                Some(_) if self.cover.is_some() => Verdict::Take(Taken { scope: Scope::All, sure: true }),
+                true if self.cover.is_some() => Verdict::Take(Taken { scope: Scope::All, sure: true }),
                 _ => self.decide(place, listing, name, kind == FileType::Directory, path)?,
             };
             if matches!(verdict, Verdict::Take(_))

@@ -209,7 +209,8 @@ fn what_is_no_database_is_kept_as_it_is_and_that_is_said() {
     assert!(matches!(world.captured(world.capture()), Found::Image { .. }), "an empty database");
     for bytes in [&b"hello\n"[..], b"SQLite format 3\0", &[7; 5000]] {
         std::fs::write(world.path("app.db"), bytes).unwrap();
-        std::fs::write(world.path("app.db-wal"), "log").unwrap();
+        std::fs::write(world.path("app.db-wal"), LOG).unwrap();
+        std::fs::write(world.path("app.db-journal"), "notes, and the tree's").unwrap();
         let key = world.capture();
         assert_eq!(world.bytes(key), bytes);
         assert_eq!(world.captured(key).entries().len(), 2);
@@ -220,6 +221,7 @@ fn what_is_no_database_is_kept_as_it_is_and_that_is_said() {
     }
     std::fs::remove_file(world.path("app.db")).unwrap();
     assert_eq!(world.captured(world.capture()).entries()[0].name, b"app.db-wal");
+    std::fs::remove_file(world.path("app.db-journal")).unwrap();
     std::fs::create_dir(world.path("app.db")).unwrap();
     assert_eq!(world.captured(world.capture()).entries()[0].name, b"app.db-wal", "a directory is the tree's");
     let text = "warn: app.db is no file, and so no database: this target has nothing of it";

@@ -4,12 +4,13 @@ mod capture;
 mod changed;
 mod hostile;
 mod locks;
+mod own;
 mod restore;
 mod table;
 
 use super::Database;
 use crate::testing::Scratch;
-use snapback_core::backend::{Call, Cancel, Hold, Target};
+use snapback_core::backend::{Call, Cancel, Elsewhere, Hold, Target};
 use snapback_core::database::{Database as Captured, Found};
 use snapback_core::disk::Disk;
 use snapback_core::error::Result;
@@ -43,13 +44,19 @@ struct World {
     told: Arc<Told>,
     timeout: &'static str,
     last: Mutex<Option<Key>>,
+    /// Names of databases that are captured and put back with this one.
+    known: &'static [&'static str],
 }
+
+/// How SQLite begins a journal and a log.
+const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+const LOG: [u8; 8] = [0x37, 0x7f, 0x06, 0x82, 0, 0x2d, 0xe2, 0x18];
 
 impl World {
     fn new() -> Self {
         let scratch = Scratch::new();
         let store = Store::create(&scratch.path().join(".store"), Disk::default().with_sync(false)).unwrap();
-        Self { scratch, store, told: Arc::default(), timeout: "300ms", last: Mutex::default() }
+        Self { scratch, store, told: Arc::default(), timeout: "300ms", last: Mutex::default(), known: &[] }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -64,7 +71,13 @@ impl World {
     fn call(&self, hold: Option<Arc<Hold>>) -> Call {
         let target = Target { name: "app".into(), backend: "sqlite".into(), settings: Default::default() };
         let root = self.scratch.path().to_owned();
-        Call { hold, ..Call::about(root, target, Some(self.store.clone()), self.told.clone()) }
+        let known =
+            self.known.iter().map(|name| Elsewhere { path: name.as_bytes().to_vec(), target: "db".into() });
+        Call {
+            hold,
+            elsewhere: Arc::new(known.collect()),
+            ..Call::about(root, target, Some(self.store.clone()), self.told.clone())
+        }
     }
 
     fn try_capture_with(&self, hold: Option<Arc<Hold>>) -> Result<Option<Key>> {

@@ -139,8 +139,8 @@ fn it_comes_back_whatever_stands_there() {
         ("noise", &|w| std::fs::write(w.path("app.db"), [0xa5; 100_001]).unwrap()),
         ("foreign, with files beside it", &|w| {
             std::fs::write(w.path("app.db"), [3; 4096]).unwrap();
-            std::fs::write(w.path("app.db-wal"), "log").unwrap();
-            std::fs::write(w.path("app.db-journal"), "journal").unwrap();
+            std::fs::write(w.path("app.db-wal"), LOG).unwrap();
+            std::fs::write(w.path("app.db-journal"), JOURNAL).unwrap();
         }),
         ("a link", &|w| {
             std::fs::remove_file(w.path("app.db")).unwrap();
@@ -149,7 +149,7 @@ fn it_comes_back_whatever_stands_there() {
         }),
         ("only a log", &|w| {
             std::fs::remove_file(w.path("app.db")).unwrap();
-            std::fs::write(w.path("app.db-wal"), "log").unwrap();
+            std::fs::write(w.path("app.db-wal"), LOG).unwrap();
         }),
         ("another database", &|w| {
             std::fs::remove_file(w.path("app.db")).unwrap();

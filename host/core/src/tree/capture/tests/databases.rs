@@ -10,6 +10,11 @@ fn header() -> Vec<u8> {
     page
 }
 
+/// How SQLite begins what it makes beside a database.
+const LOG: [u8; 8] = [0x37, 0x7f, 0x06, 0x82, 0, 0x2d, 0xe2, 0x18];
+const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+const INDEX: u32 = 3_007_000;
+
 fn left(root: &Root) -> Vec<(String, String)> {
     let items = root.left_out.iter().filter(|item| item.why == Why::Elsewhere);
     items.map(|item| (String::from_utf8_lossy(&item.path).into_owned(), item.detail.clone())).collect()
@@ -24,8 +29,8 @@ fn one_is_known_by_its_first_bytes_and_goes_with_its_side_files() {
     let mut world = World::new();
     world.options = vec![("sqlite", "true".into())];
     world.write("a/data", header());
-    world.write("a/data-wal", "log");
-    world.write("a/data-shm", "index");
+    world.write("a/data-wal", LOG);
+    world.write("a/data-shm", INDEX.to_ne_bytes());
     world.write("a/data-other", "a file");
     world.write("b/alone.db", header());
     world.write("b/short.db", &header()[..99]);
@@ -59,7 +64,7 @@ fn rules_come_first_and_declared_ones_are_left_to_their_targets() {
     world.write("x.log", header());
     world.write("off/y", header());
     world.write("mine", "no database at all");
-    world.write("mine-journal", "left");
+    world.write("mine-journal", JOURNAL);
     world.elsewhere = vec![Elsewhere { path: b"p/mine".to_vec(), target: "app".into() }];
     let taken = world.capture();
     assert_eq!(left(&taken.root), [("mine".into(), "app".into()), ("mine-journal".into(), "app".into())]);
@@ -79,7 +84,7 @@ fn what_lies_beside_one_that_comes_to_be_while_names_are_read_is_left_as_well() 
         scope.spawn(move || {
             while !stop.load(Ordering::Relaxed) {
                 std::fs::write(&db, "").unwrap();
-                std::fs::write(&journal, "journal").unwrap();
+                std::fs::write(&journal, JOURNAL).unwrap();
                 std::fs::write(&db, header()).unwrap();
                 std::fs::remove_file(&journal).unwrap();
             }
@@ -91,4 +96,25 @@ fn what_lies_beside_one_that_comes_to_be_while_names_are_read_is_left_as_well() 
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn what_is_only_called_like_a_side_file_is_the_trees() {
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into())];
+    for base in ["a.db", "mine"] {
+        world.write(base, header());
+        world.write(&format!("{base}-journal"), "notes\n");
+        world.write(&format!("{base}-wal"), header());
+        std::os::unix::fs::symlink("nowhere", world.path(&format!("{base}-shm"))).unwrap();
+    }
+    world.write("b.db", header());
+    world.write("b.db-journal", JOURNAL);
+    world.elsewhere = vec![Elsewhere { path: b"p/mine".to_vec(), target: "app".into() }];
+    let taken = world.capture();
+    let targets = ["a.db", "a.db-wal", "b.db", "b.db-journal", "mine", "mine-wal"];
+    let mut found: Vec<String> = left(&taken.root).into_iter().map(|(path, _)| path).collect();
+    found.sort();
+    assert_eq!(found, targets, "a database of its own has any name");
+    assert_eq!(names(&taken), ["a.db-journal", "a.db-shm", "mine-journal", "mine-shm"]);
 }
