@@ -55,6 +55,16 @@ fn what_is_no_backend_is_not_added() {
 }
 
 #[test]
+fn a_name_that_came_with_the_program_is_nobody_elses() {
+    let s = sandbox();
+    s.snapback(["backends", "new", "tree"]).fails(2, &["came with snapback"]);
+    assert!(!s.has("tree"));
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugins/tree/tree.wasm");
+    s.snapback(["backends", "add", own]).fails(2, &["calls itself `tree`", "would hide it"]);
+    assert!(!folder(&s).join("tree.wasm").exists());
+}
+
+#[test]
 fn what_each_target_was_granted_is_listed() {
     let s = sandbox();
     install(&s);

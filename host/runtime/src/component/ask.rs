@@ -9,16 +9,21 @@ use super::{State, exports, imports, run, strange};
 use crate::abi;
 use crate::abi::v0_1::{self, Optional};
 use crate::engine::Engine;
-use crate::grant::Grants;
+use crate::grant::{Grants, Limits};
 use crate::propose::Finding;
 use crate::reach::Reach;
 use snapback_core::error::Result;
+use std::time::Duration;
 use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, Instance, Linker};
 
 /// How the names of our interfaces begin.
 const OURS: &str = "snapback:plugin/";
+
+/// How long it may take to answer: it has nothing to do but that, and who only wants to list
+/// backends waits for it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a component says about itself.
 ///
@@ -65,7 +70,8 @@ fn in_stub_world<R>(
         };
         stubbed.map_err(|e| strange(name, &e))?;
         let linked = linker.instantiate_pre(component).map_err(|e| strange(name, &e))?;
-        let state = State::new(None, Grants::default(), Reach::default(), None);
+        let limits = Limits { silence: PATIENCE, waiting: PATIENCE, ..Limits::default() };
+        let state = State::new(None, Grants::of_nothing(limits), Reach::default(), None);
         run(engine, name, wasi, state, async |store| {
             let instance = linked.instantiate_async(&mut *store).await?;
             store.data_mut().started = true;

@@ -3,6 +3,7 @@
 //! It lives as long as the call. Every call of the host by the component passes
 //! `State::reached`, so that silence can be told from work.
 
+use super::failure::FAULT;
 use super::progress::Progress;
 use super::told::Told;
 use super::watch::Watch;
@@ -16,6 +17,9 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 /// Handles that a component may hold at once.
 const MAX_HANDLES: usize = 100_000;
+/// Files that it may have open at once: others work in this process, too, and a system gives
+/// all of them a thousand.
+const MAX_FILES: usize = 100;
 /// Elements that the tables of a component may have.
 const MAX_TABLE: usize = 1_000_000;
 
@@ -33,6 +37,8 @@ pub struct State {
     pub told: Told,
     /// Held by each program that it started.
     pub children: Arc<()>,
+    /// Held by each file that it has open.
+    files: Arc<()>,
     /// Whether it is to put something back.
     pub(super) restores: bool,
     pub(super) watch: Watch,
@@ -60,6 +66,7 @@ impl State {
             table,
             told,
             children: Arc::default(),
+            files: Arc::default(),
             wasi,
         }
     }
@@ -70,6 +77,19 @@ impl State {
     /// `Denied` when there is none.
     pub fn call(&self) -> Result<&Call> {
         self.call.as_ref().ok_or_else(|| Error::new(Kind::Denied, "nothing can be reached outside a call"))
+    }
+
+    /// What a file is kept with that the component opens.
+    ///
+    /// # Errors
+    /// `Denied` when it has too many open.
+    pub fn one_more_file(&self) -> Result<Arc<()>> {
+        if Arc::strong_count(&self.files) <= MAX_FILES {
+            return Ok(self.files.clone());
+        }
+        let name = self.call.as_ref().map_or("", |call| &call.target.backend);
+        let why = format!("the backend `{name}` has {MAX_FILES} files open, and wants another");
+        Err(Error::new(Kind::Denied, why).hint(FAULT))
     }
 
     /// Whether the call at hand is to put something back.

@@ -106,6 +106,31 @@ fn it_works_where_addresses_are_scarce() {
 }
 
 #[test]
+fn nobody_waits_long_for_what_it_says_about_itself() {
+    let engine = Engine::new().unwrap();
+    let endless = Guest { manifest: "(loop (br 0)) (i32.const 48)", ..Guest::default() };
+    let error = describe(&engine, "guest", &compile(&engine, &endless)).unwrap_err();
+    assert!(error.message().contains("ran for 2 s without calling anything"), "{error}");
+}
+
+#[test]
+fn files_that_it_has_open_are_counted() {
+    let bench = Bench::new();
+    let state = State::new(Some(bench.call.clone()), Grants::default(), Reach::default(), None);
+    let mut files: Vec<Arc<()>> = Vec::new();
+    let error = loop {
+        match state.one_more_file() {
+            Ok(file) => files.push(file),
+            Err(error) => break error,
+        }
+    };
+    assert!(error.message().starts_with("the backend `guest` has 100 files open"), "{error}");
+    assert_eq!(files.len(), 100);
+    files.pop();
+    state.one_more_file().unwrap();
+}
+
+#[test]
 fn whatever_it_does_is_an_error_that_names_it() {
     let bench = Bench::new();
     for (snapshot, says) in [

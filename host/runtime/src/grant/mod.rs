@@ -76,6 +76,11 @@ pub fn objection(manifest: &Manifest, given: &BTreeMap<String, String>) -> Optio
 }
 
 impl Grants {
+    /// What opens nothing at all, with limits of its own.
+    pub fn of_nothing(limits: Limits) -> Self {
+        Self { values: BTreeMap::new(), limits }
+    }
+
     /// The value of a setting.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(|value| value.text.as_str())

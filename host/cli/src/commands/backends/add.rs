@@ -5,8 +5,8 @@
 use crate::context::Context;
 use crate::exit::Code;
 use snapback_core::disk::Disk;
-use snapback_core::error::{Error, Result, show};
-use snapback_runtime::component_of;
+use snapback_core::error::{Error, Kind, Result, show};
+use snapback_runtime::{builtin_names, component_of};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,14 @@ pub fn run(context: &mut Context, file: &Path) -> Result<Code> {
     let bytes = read(&crate::places::resolve(&context.here, file))?;
     let registry = context.backends(&context.root());
     let found = registry.examine(&bytes).map_err(|error| error.context(show(file)))?;
+    let own = &found.manifest.name;
+    if builtin_names().any(|name| name == own) {
+        let why = format!(
+            "{} calls itself `{own}`, as a backend that came with snapback, which would hide it",
+            show(file)
+        );
+        return Err(Error::new(Kind::Invalid, why).hint("a backend is used by its name: give it another one"));
+    }
     let folder = folder(context);
     let name = format!("{}.wasm", found.manifest.name);
     let replaced = folder.join(&name).exists();

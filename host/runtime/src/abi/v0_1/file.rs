@@ -18,12 +18,14 @@ pub struct File {
     inner: Arc<driver::File>,
     key: String,
     access: Access,
+    _counted: Arc<()>,
 }
 
 /// Another content for it.
 pub struct Replacement {
     of: Arc<driver::File>,
     content: Growing<Aside>,
+    _counted: Arc<()>,
 }
 
 impl Sink for Aside {
@@ -38,25 +40,25 @@ impl file::HostFile for State {
     async fn open(&mut self, _: Resource<Target>, key: String) -> Result<Resource<File>> {
         let (_, access) = self.grants.open(&key, Kind::File)?;
         let (place, guarded) = (self.reach.place(&key)?.0.clone(), self.reach.guarded());
-        let name = key.clone();
+        let (name, counted) = (key.clone(), self.one_more_file()?);
         let inner = self.bulk(move || {
             guarded.refuse_inside(&name, &place)?;
             driver::File::open(&place, &name)
         });
         let inner = Arc::new(inner.await?);
-        self.table.push(File { inner, key, access }).map_err(stale)
+        self.table.push(File { inner, key, access, _counted: counted }).map_err(stale)
     }
 
     fn read(&mut self, file: Resource<File>) -> Result<Option<Resource<DynInputStream>>> {
         let Some(reading) = self.table.get(&file).map_err(stale)?.inner.read()? else { return Ok(None) };
-        let stream: DynInputStream = Box::new(Content(reading));
+        let stream: DynInputStream = Box::new(Content(reading, self.one_more_file()?));
         self.table.push(stream).map(Some).map_err(stale)
     }
 
     fn replace(&mut self, file: Resource<File>) -> Result<Resource<Replacement>> {
-        let of = self.writable(&file)?;
+        let (of, counted) = (self.writable(&file)?, self.one_more_file()?);
         let content = Growing::new(Some(of.replace()?));
-        self.table.push(Replacement { of, content }).map_err(stale)
+        self.table.push(Replacement { of, content, _counted: counted }).map_err(stale)
     }
 
     async fn remove(&mut self, file: Resource<File>) -> Result<()> {
@@ -78,7 +80,7 @@ impl file::HostReplacement for State {
     }
 
     async fn finish(&mut self, replacement: Resource<Replacement>) -> Result<()> {
-        let Replacement { of, content } = self.table.delete(replacement).map_err(stale)?;
+        let Replacement { of, content, .. } = self.table.delete(replacement).map_err(stale)?;
         let gone = || Error::new(ErrorKind::Invalid, "the replacement is finished already");
         let aside = content.take().ok_or_else(gone)?;
         self.bulk(move || of.put(aside)).await
@@ -94,14 +96,14 @@ impl file::HostReplacement for State {
 impl State {
     /// The file, if it may be written in this call.
     fn writable(&self, file: &Resource<File>) -> Result<Arc<driver::File>> {
-        let File { inner, key, access } = self.table.get(file).map_err(stale)?;
+        let File { inner, key, access, .. } = self.table.get(file).map_err(stale)?;
         to_write(*access, key)?;
         Ok(inner.clone())
     }
 }
 
 /// A file's content being read; at its end it must be what it was at its beginning.
-struct Content(Reading);
+struct Content(Reading, #[expect(dead_code, reason = "counted while it is there")] Arc<()>);
 
 impl InputStream for Content {
     fn read(&mut self, size: usize) -> StreamResult<Bytes> {

@@ -11,6 +11,7 @@ use crate::exit::Code;
 use crate::places;
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result, show};
+use snapback_runtime::builtin_names;
 use snapback_runtime::manifest::is_name;
 use std::path::Path;
 
@@ -23,6 +24,10 @@ pub fn run(context: &mut Context, name: &str, language: Language) -> Result<Code
         let why = format!("`{name}` is not a backend's name");
         return Err(Error::new(Kind::Invalid, why)
             .hint("it has lower-case letters, digits and hyphens, and begins with a letter"));
+    }
+    if builtin_names().any(|own| own == name) {
+        let why = format!("`{name}` is a backend that came with snapback, and would hide yours");
+        return Err(Error::new(Kind::Invalid, why).hint("choose another name"));
     }
     let place = places::resolve(&context.here, Path::new(name));
     if place.symlink_metadata().is_ok() {
