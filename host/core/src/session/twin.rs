@@ -143,6 +143,9 @@ pub(super) fn bring_back(env: &Environment, twin: &Path) -> Result<bool> {
 pub enum Twin {
     /// All of it is kept here as well.
     Whole(PathBuf),
+    /// It is kept here as well, without what a step saved that was cut short: whoever goes on
+    /// with that adds it.
+    Behind(PathBuf),
     /// It goes with the folder, for this reason.
     Missing(String),
 }
@@ -158,6 +161,9 @@ impl Project {
         let kept = |sub: &str| has_all(&twin, sub, &names(store.path().join(sub)).unwrap_or_default());
         if kept("snapshots") && kept("packs") {
             return Ok(Some(Twin::Whole(twin)));
+        }
+        if self.env.user.twin && twin.is_dir() && self.pending()?.is_some() {
+            return Ok(Some(Twin::Behind(twin)));
         }
         let state = show(&self.env.state);
         let bytes = store.usage()?.1;

@@ -30,6 +30,14 @@ fn what_cannot_be_taken_back_stays_pending_and_can_be_ended() {
         assert!(error.to_string().contains("could not be taken back"), "{error}");
         assert_eq!(world.state(), "half");
         assert!(world.open().unwrap().pending().unwrap().is_some());
+        // What was saved is kept twice before anything is touched; what is captured once more
+        // in the middle is not, until the step is finished.
+        let outlives = || world.open().unwrap().twin().unwrap().unwrap();
+        let Twin::Whole(place) = outlives() else { panic!("{:?}", outlives()) };
+        let pack = fs::read_dir(place.join("packs")).unwrap().next().unwrap().unwrap().path();
+        fs::rename(&pack, place.join("missing")).unwrap();
+        assert_eq!(outlives(), Twin::Behind(place.clone()));
+        fs::rename(place.join("missing"), pack).unwrap();
         assert_eq!(world.open().unwrap().list().unwrap().0.len(), 2, "reading goes on");
         match &how {
             Some(how) => drop(world.open().unwrap().lock_unrecovered().unwrap().end_pending(how).unwrap()),
