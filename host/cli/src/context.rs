@@ -8,6 +8,7 @@ use crate::contents;
 use crate::exit::Code;
 use crate::output::Out;
 use crate::places::{self, Places};
+use crate::process;
 use crate::progress::Progress;
 use crate::talk::Talk;
 use crate::terminal::Terminal;
@@ -176,6 +177,7 @@ impl Context {
                 names: address::system(),
                 scratch: std::env::temp_dir(),
                 own: Arc::new(own),
+                private: vec![places.state.clone(), places.cache.clone()],
                 git: Arc::new(places.git.clone()),
                 itself: std::env::current_exe().ok(),
             },
@@ -250,17 +252,12 @@ impl Context {
     /// # Errors
     /// `Denied` inside a run.
     pub fn refuse_inside_run(&self, what: &str) -> Result<()> {
-        match &self.places.run_id {
-            None => Ok(()),
-            Some(run) => Err(Error::new(
-                Kind::Denied,
-                format!(
-                    "`snapback {what}` is refused inside a run (this is inside {})",
-                    show(Path::new(run))
-                ),
-            )
-            .hint("a command must not decide over the history that it is wrapped in; do it from outside")),
-        }
+        let run = self.places.run_id.clone().or_else(|| process::run_above().map(|id| id.to_string()));
+        let Some(run) = run else { return Ok(()) };
+        let run = show(Path::new(&run));
+        let why = format!("`snapback {what}` is refused inside a run (this is inside {run})");
+        Err(Error::new(Kind::Denied, why)
+            .hint("a command must not decide over the history that it is wrapped in; do it from outside"))
     }
 }
 

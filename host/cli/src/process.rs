@@ -3,6 +3,8 @@
 //! What is read is of one moment: a number may be another process's in the next one, unless
 //! the caller keeps it from being reaped. What cannot be read is not known, and said as that.
 
+use snapback_core::history::Id;
+use snapback_core::session::running;
 use std::fs;
 
 /// Generations between a process and its forebear that are gone through: more are no tree
@@ -41,6 +43,21 @@ pub fn is_stopped(pid: i32) -> Option<bool> {
 /// Whether `pid` is `forebear` or was started beneath it, as far as can be seen.
 pub fn is_in_tree_of(pid: i32, forebear: i32) -> bool {
     descends(pid, forebear, |pid| Stat::of(pid).map(|stat| stat.parent))
+}
+
+/// The run that this process was started in, whatever its environment says: one of its forebears
+/// is the snapback of a run that goes on. A process whose parent has ended is nobody's child any
+/// more, and not known.
+pub fn run_above() -> Option<Id> {
+    let parent = |pid: &i32| Stat::of(*pid).map(|stat| stat.parent).filter(|&pid| pid > 0);
+    let line = std::iter::successors(Some(std::process::id() as i32), parent);
+    line.skip(1).take(GENERATIONS).find_map(run_of)
+}
+
+/// The run whose mark the process `pid` has open.
+fn run_of(pid: i32) -> Option<Id> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    open.filter_map(|entry| fs::read_link(entry.path()).ok()).find_map(|path| running::of(&path))
 }
 
 fn descends(pid: i32, forebear: i32, parent: impl Fn(i32) -> Option<i32>) -> bool {

@@ -28,6 +28,7 @@ mod preflight;
 mod recover;
 mod release;
 mod retain;
+pub mod running;
 pub mod scope;
 mod standing;
 mod survey;
