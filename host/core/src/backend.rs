@@ -255,6 +255,16 @@ pub trait Backends: Send + Sync {
     /// `NotFound`, or what is wrong with the backend.
     fn settings(&self, name: &str) -> Result<Vec<String>>;
 
+    /// Those of them that say only how the work is done, and nothing about what is captured:
+    /// a snapshot keeps no value for these, today's holds.
+    ///
+    /// # Errors
+    /// `NotFound`, or what is wrong with the backend.
+    fn unfrozen(&self, name: &str) -> Result<Vec<String>> {
+        let _ = name;
+        Ok(Vec::new())
+    }
+
     /// Who takes in databases that were found.
     ///
     /// # Errors

@@ -64,9 +64,17 @@ pub struct Setting {
     /// Only a backend that came inside the program is handed anything.
     #[serde(default)]
     pub found_as: Option<String>,
+    /// Whether a snapshot keeps its value. One that says only how the work is done, and not
+    /// what is captured, is none of the state: for an undo today's value holds.
+    #[serde(default = "yes")]
+    pub frozen: bool,
     /// What it does, in a few words.
     #[serde(default)]
     pub help: String,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What a setting's value is.
@@ -170,6 +178,9 @@ impl Manifest {
             {
                 return of("cannot be what is found: that is a database, and a part has a name");
             }
+            if !setting.frozen && setting.kind.is_authority() {
+                return of("opens something, and so is as it was when a snapshot was taken");
+            }
             if let Some(default) = &setting.default
                 && let Err(e) = crate::grant::check_value(setting, default)
             {
@@ -261,6 +272,7 @@ mod tests {
                 "`a` comes twice",
             ),
             (format!("{base}[[setting]]\nkey = \"a\"\nkind = \"dir\"\nlist = true"), "is a list"),
+            (format!("{base}[[setting]]\nkey = \"a\"\nkind = \"env\"\nfrozen = false"), "opens something"),
             (format!("{base}[[setting]]\nkey = \"a\"\nkind = \"bool\"\ndefault = \"maybe\""), "may not have"),
             ("#".repeat(MAX_LEN + 1), "longer than 64 KiB"),
         ] {

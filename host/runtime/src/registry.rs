@@ -208,7 +208,7 @@ impl Registry {
         if !backends.iter().any(has_volume) {
             return Ok(Vec::new());
         }
-        let lent = docker::Lent { variables: self.around.variables, program: None };
+        let lent = docker::Lent { variables: self.around.variables, ..docker::Lent::default() };
         docker::kept(&docker::Daemon::connect(&lent)?, &root.to_string_lossy())
     }
 
@@ -350,6 +350,11 @@ impl Backends for Registry {
 
     fn settings(&self, name: &str) -> Result<Vec<String>> {
         Ok(self.manifest(name)?.settings.into_iter().map(|setting| setting.key).collect())
+    }
+
+    fn unfrozen(&self, name: &str) -> Result<Vec<String>> {
+        let settings = self.manifest(name)?.settings.into_iter();
+        Ok(settings.filter(|setting| !setting.frozen).map(|setting| setting.key).collect())
     }
 
     fn adopter(&self) -> Result<Adopter> {

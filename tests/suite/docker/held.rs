@@ -110,7 +110,7 @@ fn one_that_would_be_lost_is_not_stopped_and_one_that_somebody_paused_stays_so()
 }
 
 /// A volume whose first capture takes a while, used by a container.
-fn slow(s: &Sandbox, engine: &Engine, volume: &str, more: &str) -> String {
+pub(super) fn slow(s: &Sandbox, engine: &Engine, volume: &str, more: &str) -> String {
     engine.docker(&["volume", "create", volume]);
     let mount = engine.files(volume).display().to_string();
     engine.sh(&format!(
@@ -123,7 +123,7 @@ fn slow(s: &Sandbox, engine: &Engine, volume: &str, more: &str) -> String {
 }
 
 /// The processes that watch over `pid`: children of it that were started as that.
-fn watchers(pid: Pid) -> Vec<Pid> {
+pub(super) fn watchers(pid: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let read = |name: &str| std::fs::read(process.path().join(name)).unwrap_or_default();
@@ -258,7 +258,7 @@ fn a_component_that_gives_up_in_the_middle_lets_go() {
 }
 
 /// The records of what is held because of a volume.
-fn records(engine: &Engine, volume: &str, name: &str) -> usize {
+pub(super) fn records(engine: &Engine, volume: &str, name: &str) -> usize {
     let (volume, name) = (format!("label=dev.snapback.volume={volume}"), format!("name={name}"));
     let filters =
         ["ps", "-aq", "--filter", "label=dev.snapback.holds", "--filter", &volume, "--filter", &name];
@@ -266,7 +266,7 @@ fn records(engine: &Engine, volume: &str, name: &str) -> usize {
 }
 
 /// Whether a process that was started here has ended.
-fn has_ended(pid: Pid) -> bool {
+pub(super) fn has_ended(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
@@ -299,64 +299,6 @@ fn two_that_hold_one_container_do_not_let_go_of_it_under_each_other() {
         assert_eq!(engine.state(&name), "paused", "the second one reads still");
         second.signal(Signal::CONT);
         assert!(second.wait().success());
-        assert_eq!(engine.state(&name), "running");
-        assert_eq!(engine.leftovers(volume), "");
-    });
-}
-
-/// Kills an undo in the middle of putting the volume back.
-fn cut_short(s: &Sandbox, engine: &Engine, volume: &str) {
-    loop {
-        let mut undo = s.start(["undo", "--yes"]);
-        let pid = undo.pid();
-        until("the middle", || records(engine, volume, "snapback-half") == 1 || has_ended(pid));
-        let watchers = watchers(pid);
-        undo.signal(Signal::KILL);
-        undo.wait();
-        for watcher in watchers {
-            until("the watcher's end", || has_ended(watcher));
-        }
-        if records(engine, volume, "snapback-half") == 1 {
-            return;
-        }
-        // It was done already.
-        s.ok(["redo", "--yes"]);
-    }
-}
-
-#[test]
-fn what_is_half_put_back_is_not_run_on_until_it_is_whole() {
-    each_user(|s, engine, volume| {
-        let name = slow(s, engine, volume, "");
-        let mount = engine.files(volume).display().to_string();
-        let sums = || engine.sh(&format!("cd {mount}; cat f* | sha256sum"));
-        let before = sums();
-        s.run("true");
-        engine.sh(&format!("cd {mount}; for f in f*; do echo changed > $f; done"));
-        cut_short(s, engine, volume);
-        assert_eq!(engine.state(&name), "exited");
-        s.ok(["status"]).prints(&format!("{name} stays stopped: the volume {volume} is half put back"));
-        assert_eq!(s.ok(["status", "--json"]).json()["held"][0]["containers"], name);
-        // What only looks changes nothing of that, and another project is told.
-        s.snapback(["diff"]);
-        assert_eq!(engine.state(&name), "exited");
-        let other = sandbox(engine, s.user());
-        cover(&other, volume, "");
-        other
-            .snapback(["snap"])
-            .fails(1, &["is half put back", s.project().to_str().unwrap()])
-            .says("undo --resume");
-        assert_eq!(engine.state(&name), "exited");
-        s.ok(["snap"]).says(&format!("{name} stayed stopped while the volume was half put back"));
-        assert_eq!(engine.state(&name), "running");
-        assert_eq!(sums(), before);
-        assert_eq!(engine.leftovers(volume), "");
-        assert_eq!(s.ok(["status", "--json"]).json()["held"], serde_json::json!([]));
-        // Whoever gives the step up has them started as well.
-        engine.sh(&format!("cd {mount}; for f in f*; do echo changed > $f; done"));
-        cut_short(s, engine, volume);
-        s.ok(["undo", "--abandon", volume]);
-        s.ok(["snap"]);
         assert_eq!(engine.state(&name), "running");
         assert_eq!(engine.leftovers(volume), "");
     });

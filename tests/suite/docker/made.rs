@@ -122,6 +122,67 @@ fn agreed_to_it_is_made_again_as_another_name_for_that_directory() {
     });
 }
 
+/// A volume that is another name for a directory beside the project, in which a file lies.
+fn bound(s: &snapback_tests::Sandbox, engine: &super::Engine, volume: &str) -> std::path::PathBuf {
+    let elsewhere = s.dir().join("elsewhere");
+    if !elsewhere.exists() {
+        std::fs::create_dir(&elsewhere).unwrap();
+    }
+    let device = format!("device={}", elsewhere.display());
+    engine.docker(&["volume", "create", "--opt", "type=none", "--opt", "o=bind", "--opt", &device, volume]);
+    elsewhere
+}
+
+/// Whether the engine has the volume.
+fn is_there(engine: &super::Engine, volume: &str) -> bool {
+    !engine.docker(&["volume", "ls", "-q", "-f", &format!("name={volume}")]).is_empty()
+}
+
+#[test]
+fn files_that_lie_elsewhere_are_not_gone_with_their_volume() {
+    each_user(|s, engine, volume| {
+        let elsewhere = bound(s, engine, volume);
+        let (file, other) = (elsewhere.join("f"), elsewhere.join("g"));
+        let look = || (is_there(engine, volume), engine.sh(&format!("cd {}; head *", elsewhere.display())));
+        std::fs::write(&file, "kept").unwrap();
+        cover(s, volume, &format!("lies-in = \"{}\"", elsewhere.display()));
+        // Only the volume goes; then what lies there changes as well.
+        for changes in ["", "echo changed > f; echo new > g"] {
+            s.run("true");
+            let before = look();
+            engine.docker(&["volume", "rm", volume]);
+            engine.sh(&format!("cd {}; {changes}", elsewhere.display()));
+            let after = look();
+            s.ok(["undo", "--yes"]);
+            assert_eq!(look(), before, "{changes}");
+            s.ok(["redo", "--yes"]);
+            assert_eq!(look(), after, "{changes}");
+            s.ok(["undo", "--yes"]);
+            assert_eq!(look(), before, "{changes}");
+        }
+        assert!(!other.exists());
+        assert_eq!(engine.leftovers(volume), "");
+    });
+}
+
+#[test]
+fn without_a_word_about_the_directory_its_files_stay_where_they_are() {
+    each_user(|s, engine, volume| {
+        let elsewhere = bound(s, engine, volume);
+        std::fs::write(elsewhere.join("f"), "kept").unwrap();
+        cover(s, volume, "");
+        s.run("true");
+        engine.docker(&["volume", "rm", volume]);
+        s.snapback(["undo", "--yes"]).fails(1, &["lay elsewhere on the engine's machine"]);
+        // What was saved says that there is no volume: that is no reason to empty the directory.
+        let gone = crate::newest(s);
+        bound(s, engine, volume);
+        s.ok(["restore", "--yes", &gone]);
+        assert!(!is_there(engine, volume));
+        assert_eq!(std::fs::read_to_string(elsewhere.join("f")).unwrap(), "kept");
+    });
+}
+
 /// A driver of volumes, as an engine finds it: it does as it is told by a file.
 const DRIVER: &str = r#"
 import http.server, json, os, shutil, socketserver, sys
@@ -141,6 +202,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif verb == 'Create':
             made[name] = os.path.join(place, name)
             os.makedirs(made[name], exist_ok=True)
+        elif verb == 'Remove' and os.path.exists(place + '/keeps'): made.pop(name)
         elif verb == 'Remove': shutil.rmtree(made.pop(name), ignore_errors=True)
         elif name not in made: said = {'Err': 'no such volume'}
         elif verb in ('Mount', 'Path'): said['Mountpoint'] = made[name]
@@ -203,6 +265,31 @@ fn what_a_driver_says_is_said_and_nothing_is_begun() {
         s.ok(["undo", "--yes"]);
         assert_eq!(std::fs::read_to_string(place.join("f")).unwrap(), "kept");
         assert_eq!(engine.leftovers(volume), "");
+        engine.docker(&["volume", "rm", volume]);
+    }
+}
+
+#[test]
+fn what_a_driver_keeps_of_a_removed_volume_is_captured_before_it_is_put_back() {
+    for user in super::USERS {
+        let Some(engine) = super::Engine::alone() else { return };
+        let (s, volume) = (&super::sandbox(&engine, *user), &super::fresh());
+        let driver = Driver::start(s, &engine, volume);
+        engine.docker(&["volume", "create", "--driver", &driver.name, volume]);
+        cover(s, volume, "");
+        let place = s.dir().join("driver");
+        std::fs::write(place.join("keeps"), "").unwrap();
+        let look = || engine.sh(&format!("cd {}; head *", place.join(volume).display()));
+        std::fs::write(place.join(volume).join("f"), "kept").unwrap();
+        s.run("true");
+        let before = look();
+        engine.docker(&["volume", "rm", volume]);
+        engine.sh(&format!("cd {}; echo changed > f; echo new > g", place.join(volume).display()));
+        let after = look();
+        s.ok(["undo", "--yes"]);
+        assert_eq!(look(), before);
+        s.ok(["redo", "--yes"]);
+        assert_eq!(look(), after);
         engine.docker(&["volume", "rm", volume]);
     }
 }

@@ -1,10 +1,12 @@
 //! Volumes of a real Docker engine, which the tests start, and the containers that use them.
 
+mod again;
 mod engine;
 mod exact;
 mod held;
 mod made;
 mod named;
+mod needed;
 mod postgres;
 mod together;
 

@@ -145,8 +145,12 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
 
 /// What stays held while a volume is half put back.
 fn stays(kept: &Kept) -> String {
-    let Kept { volume, containers, how } = kept;
-    format!("{containers} {}: the volume {volume} is half put back", how.stays())
+    let Kept { volume, containers, running, how } = kept;
+    let held = (!containers.is_empty()).then(|| format!("{containers} {}", how.stays()));
+    let runs = (!running.is_empty()).then(|| format!("{running} was started, and should not run now"));
+    let mut all: Vec<String> = held.into_iter().chain(runs).collect();
+    all.push(format!("the volume {volume} is half put back"));
+    all.join(": ")
 }
 
 /// A run that is going on.
@@ -178,6 +182,10 @@ fn twin(project: &Project) -> Option<String> {
     match project.twin() {
         Ok(None) => None,
         Ok(Some(Twin::Whole(place))) => Some(format!("{}: the history outlives the folder", show(&place))),
+        Ok(Some(Twin::Behind(place))) => Some(format!(
+            "{}: without what the step that was cut short saved, until it is finished",
+            show(&place)
+        )),
         Ok(Some(Twin::Missing(why))) => Some(format!("none: the history goes with the folder; {why}")),
         Err(error) => Some(error.to_string()),
     }

@@ -79,12 +79,19 @@ pub struct PendingItem<'a> {
 pub struct HeldItem<'a> {
     volume: &'a str,
     containers: &'a str,
+    /// Those of them that somebody started all the same.
+    running: &'a str,
     how: &'static str,
 }
 
 impl<'a> From<&'a Kept> for HeldItem<'a> {
     fn from(kept: &'a Kept) -> Self {
-        Self { volume: &kept.volume, containers: &kept.containers, how: kept.how.done() }
+        Self {
+            volume: &kept.volume,
+            containers: &kept.containers,
+            running: &kept.running,
+            how: kept.how.done(),
+        }
     }
 }
 

@@ -138,7 +138,7 @@ impl Project {
             cover: Arc::new(job.cover.clone()),
             huge: selection.huge_limit(previous.is_empty()),
             report: noted.clone(),
-            ..Call::new(env, target, Some(writer.store()))
+            ..Call::new(env, &self.of_today(target), Some(writer.store()))
         };
         let parts = backend
             .snapshot(&call, previous)

@@ -4,10 +4,12 @@
 //! Invariant: what is refused is named with its line, whoever refuses it. No backend is
 //! started for it; whether what a setting names is there is seen when it is used.
 
-use super::Environment;
+use super::{Environment, Project};
+use crate::backend::Target;
 use crate::error::{Error, Kind, Result};
 use crate::project::config::{self, Config, Configured};
 use crate::project::nearest;
+use std::borrow::Cow;
 
 /// What the project asks for.
 ///
@@ -21,6 +23,30 @@ pub(super) fn read(env: &Environment) -> Result<Config> {
     let mut others = config.targets.iter().filter(|configured| configured.target.name != config::TREE);
     others.try_for_each(|configured| check(env, configured))?;
     Ok(config)
+}
+
+impl Project {
+    /// `target`, which may be frozen in a snapshot, with those of today's settings that say
+    /// only how the work is done. Where snapback.toml is wrong, or has no such target any
+    /// more, it is as it was frozen.
+    pub fn of_today<'t>(&self, target: &'t Target) -> Cow<'t, Target> {
+        let is_it = |t: &&Target| t.name == target.name && t.backend == target.backend;
+        let today = self.config().ok().and_then(|c| c.targets.iter().map(|c| &c.target).find(is_it));
+        let keys = today.and_then(|_| self.env.backends.unfrozen(&target.backend).ok());
+        let (Some(today), Some(keys)) = (today, keys) else { return Cow::Borrowed(target) };
+        let mut target = Cow::Borrowed(target);
+        for key in keys {
+            let now = today.settings.get(&key);
+            if target.settings.get(&key) != now {
+                let settings = &mut target.to_mut().settings;
+                match now {
+                    Some(now) => settings.insert(key, now.clone()),
+                    None => settings.remove(&key),
+                };
+            }
+        }
+        target
+    }
 }
 
 fn check(env: &Environment, configured: &Configured) -> Result<()> {

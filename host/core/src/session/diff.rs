@@ -14,7 +14,7 @@ use crate::tree::Plans;
 use crate::tree::compare::{self, Change, ChangeKind, Only};
 use crate::tree::node::{Entry, Node};
 use crate::tree::view::read_root;
-use crate::volume::directory_of;
+use crate::volume::{Volume, directory_of};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -257,7 +257,9 @@ impl Project {
             if let (Some(a), Some(b)) = directories
                 && part.content.kind() == other.content.kind()
             {
+                let mut any = false;
                 let mut tell = |change: &Change| {
+                    any = true;
                     let (target, path) = (target.clone(), change.path.clone());
                     let (kind, what) = (change.kind(), What::of(change));
                     found(Difference { target, kind, path, what, by: None, detail: None }, Some(change))
@@ -269,6 +271,10 @@ impl Project {
                 let (a, b) = (read_root(source, &a)?, read_root(source, &b)?);
                 for change in compare::compare(source, &a, &b, &Only::default())? {
                     tell(&change?)?;
+                }
+                if !any && let Some(kind) = went_or_came(source, &part.content, &other.content)? {
+                    let (target, path) = (target.clone(), part.name.as_bytes().to_vec());
+                    found(Difference { target, kind, path, what: What::Part, by: None, detail: None }, None)?;
                 }
             } else {
                 whole((Some(part), Some(other)), found)?;
@@ -305,6 +311,18 @@ fn of_one(
         of_database(&only.target.name.as_str().into(), old, new, found)?;
     }
     Ok(())
+}
+
+/// Whether a volume went or came, whatever became of its files: some stay where they are.
+fn went_or_came(source: &dyn Source, before: &Key, after: &Key) -> Result<Option<ChangeKind>> {
+    if before.kind() != ObjectKind::Volume {
+        return Ok(None);
+    }
+    Ok(match (Volume::load(source, before)?.present, Volume::load(source, after)?.present) {
+        (true, false) => Some(ChangeKind::Deleted),
+        (false, true) => Some(ChangeKind::Added),
+        _ => None,
+    })
 }
 
 /// Tells what a backend says; whether it says anything.

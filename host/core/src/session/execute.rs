@@ -263,7 +263,7 @@ impl Session {
             hold: ready.hold,
             plans: ready.plans,
             report: noted.clone(),
-            ..Call::new(env, &stored.target, Some(self.opened()))
+            ..Call::new(env, &self.of_today(&stored.target), Some(self.opened()))
         };
         let backend = env.backends.get(&stored.target.backend)?;
         backend

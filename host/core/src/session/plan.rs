@@ -8,7 +8,7 @@ use super::capture::{directories, holds_with_git};
 use super::diff::{By, Difference};
 use super::execute::distinct;
 use super::preflight::Preflight;
-use super::scope::{Meant, Narrow, inside};
+use super::scope::{Meant, Narrow, inside, is_volume};
 use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
@@ -253,6 +253,15 @@ impl Project {
         let mut beyond = Beyond::between(&*writer, &to.targets, &current, (root, paths))?;
         // What is hidden is among what will not come back.
         beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
+        // A volume that is to the byte as it was, times among it, is not touched: nobody who uses
+        // it is held. Trees are, since databases in them leave traces in times.
+        let is_idle = |now: &Captured, stored: &Captured| is_volume(stored) && now.parts == stored.parts;
+        let stored: Vec<Captured> = current
+            .iter()
+            .zip(stored)
+            .filter(|(now, stored)| !is_idle(now, stored))
+            .map(|(_, stored)| stored)
+            .collect();
         let targets = self.in_order(&stored)?;
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),

@@ -31,11 +31,13 @@ pub struct Lent {
     /// This program, to be started again as a watcher or in a container: with the word
     /// that `watch` and `helper` have for it.
     pub program: Option<PathBuf>,
+    /// Directories of this machine that are in no capture, by device and inode.
+    pub own: Arc<[(u64, u64)]>,
 }
 
 impl Default for Lent {
     fn default() -> Self {
-        Self { variables: |_| None, program: None }
+        Self { variables: |_| None, program: None, own: Arc::default() }
     }
 }
 
@@ -125,6 +127,16 @@ impl Daemon {
             system: info.os_type.unwrap_or_default(),
             architecture: info.architecture.unwrap_or_default(),
         })
+    }
+
+    /// Whether it runs on this machine: its socket may be another's, or that of the one around
+    /// this container.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn is_here(&self) -> Result<bool> {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Ok(matches!(self.endpoint(), Endpoint::Socket(_)) && name.trim() == self.machine()?.name)
     }
 
     /// Whether it is podman, whose interface is docker's but for what is said where it

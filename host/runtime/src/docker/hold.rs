@@ -4,20 +4,22 @@
 //! watches over this one: it lets go at once when this one is gone. If it is gone as well,
 //! the next command that talks to the engine finds the record. So nothing stays held but
 //! where nobody asks again; and while files are half put back: what runs on these would make
-//! it worse, so whoever goes on with that step lets go.
+//! it worse, so whoever goes on with that step lets go, and the engine starts none by itself.
 //!
-//! Refuses to stop a container that goes when it is stopped, and to hold for one what
-//! another snapback is putting back.
+//! One that a target of the same step paused is stopped where another wants that. Refuses to
+//! stop a container that goes when it is stopped, and to hold for one what another snapback is
+//! putting back.
 
 use super::daemon::Daemon;
 use super::marker::{self, Marker, State};
+use super::restart::{self, Restart};
 use super::users::{self, User};
 use super::watch::Watcher;
 use super::{let_go, owner};
 use bollard::query_parameters::StopContainerOptions;
 use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -31,6 +33,8 @@ const PODMAN: &str =
 const AGAIN: Duration = Duration::from_millis(100);
 /// See [`AGAIN`].
 const LOOKS: u32 = 600;
+/// For one of this process, so many times that.
+const MORE: u32 = 60;
 /// See [`AGAIN`].
 const MOMENT: u32 = 30;
 
@@ -97,6 +101,9 @@ pub struct Record {
     /// Whether files of the volume are about to be put back.
     #[serde(default)]
     pub restores: bool,
+    /// When the engine starts which of them by itself, where it does so else.
+    #[serde(default)]
+    pub restarts: BTreeMap<String, Restart>,
 }
 
 impl Record {
@@ -127,6 +134,7 @@ pub struct Wanted<'a> {
 pub struct Held {
     daemon: Daemon,
     marker: String,
+    record: Record,
     watcher: Mutex<Option<Watcher>>,
     /// Files are being put back, or were left half put back.
     half: AtomicBool,
@@ -149,20 +157,22 @@ impl Held {
         let known: HashSet<&str> = markers.iter().flat_map(|marker| marker.ids()).collect();
         let is_known = |user: &User| known.contains(&*user.id);
         if wanted.how == How::Stop {
-            refuse(users.iter().filter(|user| !is_known(user)))?;
+            refuse(users.iter().filter(|user| !is_known(user) || user.running && user.fleeting))?;
         }
         let users: Vec<&User> = users.iter().filter(|user| !user.paused || is_known(user)).collect();
         if users.is_empty() {
             return Ok(None);
         }
         let held = users.iter().map(|user| user.id.clone()).collect();
-        let record = Record { how: wanted.how, held, restores: wanted.restores };
+        let restarts = if wanted.restores { restarts(&users, &markers) } else { BTreeMap::new() };
+        let record = Record { how: wanted.how, held, restores: wanted.restores, restarts };
         let marker = marker::note(daemon, wanted, &record)?;
         // From here on, whatever happens lets go.
         let held = Self {
             daemon: daemon.clone(),
             watcher: Mutex::new(Watcher::start(daemon, &marker, &record)),
             marker,
+            record,
             half: AtomicBool::new(false),
             names: users::names(users.iter().copied()),
             taken_over: markers.iter().any(|marker| wanted.takes_over(marker)),
@@ -173,7 +183,7 @@ impl Held {
         for left in markers.iter().filter(|marker| wanted.takes_over(marker)) {
             marker::remove(daemon, &left.id)?;
         }
-        await_those_who_let_go(daemon, &record)?;
+        await_those_who_let_go(daemon, &held.record)?;
         for user in users {
             hold(daemon, wanted.how, user)?;
         }
@@ -189,8 +199,12 @@ impl Held {
         if self.half.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        marker::rename(&self.daemon, &self.marker, State::Half)?;
-        self.tell(Watcher::half)
+        let begun = || {
+            marker::rename(&self.daemon, &self.marker, State::Half)?;
+            self.record.restarts.keys().try_for_each(|id| restart::switch_off(&self.daemon, id))?;
+            self.tell(Watcher::half)
+        };
+        begun().inspect_err(|_| self.is_whole())
     }
 
     /// The files are put back, or none was touched.
@@ -236,15 +250,14 @@ impl Wanted<'_> {
             return (!self.takes_over(marker)).then(|| busy(marker));
         }
         let shared = || users.iter().find(|user| marker.ids().any(|id| id == user.id));
-        if self.how == How::Stop && marker.record.how == How::Pause && marker.holds() {
+        // What this step paused to put something back is stopped as well.
+        let is_firm = self.how == How::Stop && !(own && marker.record.restores);
+        if is_firm && marker.record.how == How::Pause && marker.holds() {
             return shared().map(|user| {
                 let name = &user.name;
                 let why =
                     format!("the container {name} is paused by a snapback, and would have to be stopped");
-                Error::new(Kind::Busy, why).hint(match own {
-                    true => "it uses volumes of several targets: give all of them the same `hold`",
-                    false => "wait until that one is done, and try again",
-                })
+                Error::new(Kind::Busy, why).hint("wait until that one is done, and try again")
             });
         }
         None
@@ -273,13 +286,22 @@ fn among_others(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<(Vec<User>, Vec<
         let kept = markers.iter().find_map(|marker| Some((marker, wanted.is_kept_by(marker, &users)?)));
         match kept {
             None => return Ok((users, markers)),
-            Some((marker, error)) if looks == LOOKS || !marker.is_live() || marker.owner == owner::me() => {
-                return Err(error);
-            }
-            Some(_) => std::thread::sleep(AGAIN),
+            // A capture of this process ends by itself, but may take long.
+            Some((marker, _)) if marker.owner == owner::me() && looks < LOOKS * MORE => {}
+            Some((marker, error)) if looks >= LOOKS || !marker.is_live() => return Err(error),
+            Some(_) => {}
         }
         looks += 1;
+        std::thread::sleep(AGAIN);
     }
+}
+
+/// When the engine starts which of `users` by itself: as another noted it who switched that
+/// off, else as it is.
+fn restarts(users: &[&User], markers: &[Marker]) -> BTreeMap<String, Restart> {
+    let noted = |id: &str| markers.iter().find_map(|marker| marker.record.restarts.get(id));
+    let of = |user: &&User| Some((user.id.clone(), noted(&user.id).or(user.restart.as_ref())?.clone()));
+    users.iter().filter_map(of).collect()
 }
 
 /// Waits until nobody is about to let go of what `record` says: whoever looks from now on
@@ -300,12 +322,20 @@ fn await_those_who_let_go(daemon: &Daemon, record: &Record) -> Result<()> {
 fn hold(daemon: &Daemon, how: How, user: &User) -> Result<()> {
     let id = &user.id;
     let is_held = |now: Option<&User>| now.is_none_or(|now| how == How::Pause && now.paused);
-    if is_held(users::look(daemon, id)?.as_ref()) {
+    let now = users::look(daemon, id)?;
+    if is_held(now.as_ref()) {
         return Ok(());
     }
+    let is_paused = now.is_some_and(|now| now.paused);
     let done = daemon.try_ask(async |client| match how {
         How::Pause => client.pause_container(id).await,
-        How::Stop => client.stop_container(id, None::<StopContainerOptions>).await,
+        How::Stop => {
+            // It cannot end by itself while it stands still.
+            if is_paused {
+                client.unpause_container(id).await?;
+            }
+            client.stop_container(id, None::<StopContainerOptions>).await
+        }
     })?;
     match done {
         // It may have ended by itself meanwhile, or another has held it.

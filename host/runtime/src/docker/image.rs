@@ -7,7 +7,7 @@
 use super::daemon::Daemon;
 use super::{elf, fault};
 use crate::digest;
-use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions};
+use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use snapback_core::error::{Error, Kind, Result};
@@ -28,7 +28,7 @@ const BLOCK: usize = 512;
 
 /// An image that can be started.
 pub struct Image {
-    /// Its name.
+    /// How the engine knows it.
     pub name: String,
     /// What is started in it, before the word that says what for.
     pub command: Vec<String>,
@@ -36,16 +36,16 @@ pub struct Image {
     pub variables: Vec<String>,
 }
 
-/// Makes the empty image, unless it is there; its name.
+/// Makes the empty image, unless it is there; how the engine knows it.
 ///
 /// # Errors
 /// When the engine refuses.
-pub fn empty(daemon: &Daemon) -> Result<&'static str> {
-    if !is_there(daemon, EMPTY)? {
+pub fn empty(daemon: &Daemon) -> Result<String> {
+    match is_there(daemon, EMPTY)? {
+        true => Ok(EMPTY.to_owned()),
         // The end of an archive: two empty blocks.
-        import(daemon, EMPTY, vec![0; 2 * BLOCK].into())?;
+        false => import(daemon, EMPTY, vec![0; 2 * BLOCK].into()),
     }
-    Ok(EMPTY)
 }
 
 /// Makes the image with this program, unless it is there.
@@ -67,7 +67,7 @@ pub fn helper(daemon: &Daemon) -> Result<Image> {
         stat.len(),
         stat.mtime_nsec() + stat.mtime() * 1_000_000_000
     );
-    let name = format!("{HELPER}:{}", &digest::of(build.as_bytes())[..12]);
+    let mut name = format!("{HELPER}:{}", &digest::of(build.as_bytes())[..12]);
     let read = |path: &Path| fs::read(path).map_err(|e| Error::io(e, "could not read", path));
     let there = is_there(daemon, &name)?;
     // Its head alone says what loads it.
@@ -92,7 +92,7 @@ pub fn helper(daemon: &Daemon) -> Result<Image> {
         }
         archive.resize(archive.len() + 2 * BLOCK, 0);
         remove_others(daemon);
-        import(daemon, &name, archive.into())?;
+        name = import(daemon, &name, archive.into())?;
     }
     let preload: Vec<String> = libraries.iter().map(|library| format!("/{}", inside(library))).collect();
     let loader = loader.map(|_| format!("/{LOADER}"));
@@ -148,7 +148,8 @@ fn is_there(daemon: &Daemon, name: &str) -> Result<bool> {
     }
 }
 
-fn import(daemon: &Daemon, name: &str, archive: Bytes) -> Result<()> {
+/// Makes an image of `archive` that is to be called `name`; how the engine knows it.
+fn import(daemon: &Daemon, name: &str, archive: Bytes) -> Result<String> {
     let (repo, tag) = name.split_once(':').unwrap_or((name, "1"));
     let options = CreateImageOptions {
         from_src: Some("-".into()),
@@ -156,10 +157,33 @@ fn import(daemon: &Daemon, name: &str, archive: Bytes) -> Result<()> {
         tag: Some(tag.into()),
         ..Default::default()
     };
-    daemon.ask(&format!("make the image `{name}`"), async |client| {
+    let told = daemon.ask(&format!("make the image `{name}`"), async |client| {
         let told = client.create_image(Some(options), Some(bollard::body_full(archive)), None);
-        told.try_collect::<Vec<_>>().await.map(drop)
-    })
+        told.try_collect::<Vec<_>>().await
+    })?;
+    if is_there(daemon, name)? {
+        return Ok(name.to_owned());
+    }
+    // Some podmans do not take the tag: it is given to what they say they made.
+    let said = told.into_iter().rev().flat_map(|told| [told.id, told.status]).flatten();
+    let id = said.map(|said| said.trim().to_owned()).find(|said| is_id(said));
+    let id = id.ok_or_else(|| {
+        Error::new(
+            Kind::Other,
+            format!("the engine made the image `{name}` and does not say what it is called"),
+        )
+    })?;
+    let options = TagImageOptions { repo: Some(repo.into()), tag: Some(tag.into()) };
+    daemon.ask(&format!("name the image `{name}`"), async |client| {
+        client.tag_image(&id, Some(options)).await
+    })?;
+    Ok(id)
+}
+
+/// Whether an engine knows an image by that: the digest of it, in hexadecimal.
+fn is_id(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -167,6 +191,15 @@ mod tests {
     use super::*;
     use crate::testing::Scratch;
     use std::process::Command;
+
+    #[test]
+    fn an_image_is_known_by_its_digest_alone() {
+        let digits = "0123456789abcdef".repeat(4);
+        assert!(is_id(&digits) && is_id(&format!("sha256:{digits}")));
+        for other in ["", "Importing", &digits[1..], &format!("sha512:{digits}")] {
+            assert!(!is_id(other), "{other}");
+        }
+    }
 
     #[test]
     fn tar_reads_what_is_added() {

@@ -66,7 +66,12 @@ fn work(order: &Order, cache: Vec<u8>, line: &Arc<Line>, cancel: Cancel) -> Resu
     if !cache.is_empty() {
         carry::keep(&store, &order.target, &order.setting, cache);
     }
-    let directory = Directory::open(Path::new(&order.path), &order.setting, ".", &place::options()?)?;
+    let directory = Directory::open(
+        Path::new(&order.path),
+        &order.setting,
+        ".",
+        &place::options(order.own.clone().into())?,
+    )?;
     let target = Target { name: order.target.clone(), backend: String::new(), settings: [].into() };
     let call = Call {
         cancel,

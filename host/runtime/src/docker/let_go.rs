@@ -44,7 +44,7 @@ pub fn free_of(daemon: &Daemon, record: &Record) -> Result<()> {
     let markers = marker::all(daemon)?.0;
     let held = held(&markers);
     let free = record.held.iter().rev().filter(|id| !held.contains(&***id));
-    free.map(|id| free_one(daemon, id, &[record.how])).fold(Ok(()), Result::and)
+    free.map(|id| free_one(daemon, id, &[record])).fold(Ok(()), Result::and)
 }
 
 /// Gives up what killed processes left half put back in the project at `root`, which has no
@@ -75,15 +75,12 @@ pub fn sweep(daemon: &Daemon) -> Result<Swept> {
         let mut failed = false;
         for id in marker.record.held.iter().rev().filter(|id| !held.contains(&***id)) {
             let is_new = seen.insert(id.as_str());
-            let hows: Vec<How> = done
-                .iter()
-                .filter(|other| other.ids().any(|other| other == id))
-                .map(|m| m.record.how)
-                .collect();
+            let of_it = done.iter().filter(|other| other.ids().any(|other| other == id));
+            let records: Vec<&Record> = of_it.map(|marker| &marker.record).collect();
             if !is_new {
                 continue;
             }
-            match free_one(daemon, id, &hows) {
+            match free_one(daemon, id, &records) {
                 Ok(()) => swept.freed += usize::from(!marker.is_live()),
                 Err(error) => {
                     failed = true;
@@ -105,10 +102,12 @@ fn held(markers: &[Marker]) -> HashSet<&str> {
     markers.iter().filter(|marker| marker.holds()).flat_map(Marker::ids).collect()
 }
 
-/// Lets go of one container that was held in these ways; one that is not held is left as it
-/// is. An engine that is away is waited for.
-fn free_one(daemon: &Daemon, id: &str, hows: &[How]) -> Result<()> {
-    for how in [How::Pause, How::Stop].into_iter().filter(|how| hows.contains(how)) {
+/// Lets go of one container that was held as these records say; one that is not held is left as
+/// it is. An engine that is away is waited for.
+fn free_one(daemon: &Daemon, id: &str, records: &[&Record]) -> Result<()> {
+    let is_how = |how: &How| records.iter().any(|record| record.how == *how);
+    let mut all = Ok(());
+    for how in [How::Pause, How::Stop].into_iter().filter(is_how) {
         let mut tries = 0;
         let done = loop {
             match daemon.try_ask(async |client| free(client, how, id).await)? {
@@ -119,9 +118,13 @@ fn free_one(daemon: &Daemon, id: &str, hows: &[How]) -> Result<()> {
                 done => break done,
             }
         };
-        done.map_err(|answer| daemon.explain(&format!("let go of the container {id}"), &answer))?;
+        let said = |answer| daemon.explain(&format!("let go of the container {id}"), &answer);
+        all = all.and(done.map_err(said));
     }
-    Ok(())
+    let restart = records.iter().find_map(|record| record.restarts.get(id));
+    // Also to one that could not be started.
+    let given_back = restart.map_or(Ok(()), |restart| restart.give_back(daemon, id));
+    all.and(given_back)
 }
 
 async fn free(client: &Docker, how: How, id: &str) -> Result<(), Fault> {

@@ -7,7 +7,8 @@
 
 use super::daemon::Daemon;
 use super::hold::{How, Record, Wanted};
-use super::{fault, image, owner, users};
+use super::users::{self, User};
+use super::{fault, image, owner};
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{
     CreateContainerOptions, ListContainersOptions, RemoveContainerOptions, RenameContainerOptions,
@@ -144,7 +145,7 @@ pub fn note(daemon: &Daemon, wanted: &Wanted<'_>, record: &Record) -> Result<Str
     labels.insert(HOLDS.to_owned(), record.text());
     labels.insert(PROJECT.to_owned(), wanted.project.to_owned());
     let body = ContainerCreateBody {
-        image: Some(image::empty(daemon)?.into()),
+        image: Some(image::empty(daemon)?),
         cmd: Some(vec![NOTHING.into()]),
         labels: Some(labels),
         network_disabled: Some(true),
@@ -195,8 +196,10 @@ pub fn kept(daemon: &Daemon, root: &str) -> Result<Vec<Kept>> {
     let kept = |marker: Marker| {
         let known = marker.ids().collect();
         let users = users::of(daemon, &marker.volume, &known)?;
-        let held = users.iter().filter(|user| known.contains(&*user.id));
-        Ok(Kept { containers: users::names(held), how: marker.record.how, volume: marker.volume.clone() })
+        let (running, held): (Vec<&User>, Vec<&User>) =
+            users.iter().filter(|user| known.contains(&*user.id)).partition(|u| u.running && !u.paused);
+        let (containers, running) = (users::names(held.into_iter()), users::names(running.into_iter()));
+        Ok(Kept { containers, running, how: marker.record.how, volume: marker.volume.clone() })
     };
     left.filter(|marker| !marker.is_live()).map(kept).collect()
 }
@@ -205,8 +208,10 @@ pub fn kept(daemon: &Daemon, root: &str) -> Result<Vec<Kept>> {
 pub struct Kept {
     /// The volume.
     pub volume: String,
-    /// What people call them.
+    /// What people call those that are held.
     pub containers: String,
+    /// What people call those that somebody started all the same.
+    pub running: String,
     /// How they are held.
     pub how: How,
 }

@@ -126,6 +126,8 @@ pub struct Order {
     pub partial: bool,
     /// For a capture: more files or bytes than these are refused.
     pub huge: Option<(u64, u64)>,
+    /// Directories that are in no capture, by device and inode.
+    pub own: Vec<(u64, u64)>,
 }
 
 /// Something for the user.

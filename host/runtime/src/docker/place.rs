@@ -5,7 +5,6 @@
 //! there only while a container runs with it, and so never reached here.
 
 use super::daemon::Daemon;
-use super::endpoint::Endpoint;
 use super::remote::Remote;
 use bollard::models::Volume as Found;
 use snapback_core::backend::Call;
@@ -13,6 +12,7 @@ use snapback_core::error::{Kind, Result};
 use snapback_core::object::Key;
 use snapback_core::tree::{self, Directory, Options};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A volume is captured whole, as plain files, and its times come back: nothing in it is a
 /// source that a build looks at.
@@ -23,7 +23,7 @@ pub enum Place {
     /// In a directory of this machine.
     Here(Box<Directory>),
     /// At the engine.
-    There(Remote),
+    There(Box<Remote>),
 }
 
 impl Place {
@@ -33,13 +33,29 @@ impl Place {
     /// When they cannot be reached.
     pub fn of(daemon: &Daemon, found: &Found, setting: &str) -> Result<Self> {
         if is_here(daemon, found)? {
-            match Directory::open(Path::new(&found.mountpoint), setting, ".", &options()?) {
+            match Directory::open(
+                Path::new(&found.mountpoint),
+                setting,
+                ".",
+                &options(daemon.lent().own.clone())?,
+            ) {
                 Ok(directory) => return Ok(Self::Here(Box::new(directory))),
                 Err(error) if matches!(error.kind(), Kind::Denied | Kind::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
-        Remote::new(daemon, &found.name, setting).map(Self::There)
+        Ok(Self::There(Box::new(Remote::new(daemon, &found.name, setting)?)))
+    }
+
+    /// The files in a directory of the engine's machine that a volume was another name for:
+    /// its name, the path, and whether what is mounted beneath is part of it.
+    ///
+    /// # Errors
+    /// When they cannot be reached.
+    pub fn beside(daemon: &Daemon, bound: (&str, &str, bool), setting: &str) -> Result<Self> {
+        let (name, path, whole) = bound;
+        let remote = Remote::new(daemon, name, setting)?;
+        Ok(Self::There(Box::new(remote.bound(path, whole))))
     }
 
     /// Stores them.
@@ -68,21 +84,19 @@ impl Place {
 /// Whether the engine's path for the files is one of this machine, and all in it can be
 /// reached by this process.
 fn is_here(daemon: &Daemon, found: &Found) -> Result<bool> {
-    let local = matches!(daemon.endpoint(), Endpoint::Socket(_)) && found.driver == "local";
+    let local = found.driver == "local";
     let mounted = ["type", "device", "o"].iter().any(|key| found.options.contains_key(*key));
     let path = Path::new(&found.mountpoint);
     if !local || mounted || !rustix::process::geteuid().is_root() || !path.is_absolute() || !path.is_dir() {
         return Ok(false);
     }
-    // The socket may be another machine's, or that of the one around this container.
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Ok(name.trim() == daemon.machine()?.name)
+    daemon.is_here()
 }
 
-/// How a volume is captured.
+/// How a volume is captured: without the directories that are `own`.
 ///
 /// # Errors
 /// Never: they are known ones.
-pub fn options() -> Result<Options> {
-    Options::parse(&OPTIONS)
+pub fn options(own: Arc<[(u64, u64)]>) -> Result<Options> {
+    Ok(Options { own, ..Options::parse(&OPTIONS)? })
 }

@@ -11,7 +11,10 @@ use super::{image, inside, marker};
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error as Fault;
-use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountType};
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountBindOptions, MountType,
+    MountVolumeOptions,
+};
 use bollard::query_parameters::{AttachContainerOptions, StartContainerOptions};
 use futures_util::StreamExt;
 use snapback_core::backend::Call;
@@ -36,6 +39,10 @@ pub struct Remote {
     daemon: Daemon,
     name: String,
     setting: String,
+    /// What is mounted.
+    mount: Mount,
+    /// Directories that are in no capture: a volume may be another name for one around them.
+    own: Vec<(u64, u64)>,
 }
 
 impl Remote {
@@ -57,7 +64,32 @@ impl Remote {
             return Err(Error::new(Kind::Incompatible, why)
                 .hint("run the snapback that is for that machine, there or here"));
         }
-        Ok(Self { daemon: daemon.clone(), name: name.to_owned(), setting: setting.to_owned() })
+        let no_copy = MountVolumeOptions { no_copy: Some(true), ..Default::default() };
+        let mount = Mount {
+            typ: Some(MountType::VOLUME),
+            source: Some(name.to_owned()),
+            target: Some(format!("{VOLUME}/{name}")),
+            volume_options: Some(no_copy),
+            ..Default::default()
+        };
+        // On another machine these are others.
+        let own = if daemon.is_here()? { daemon.lent().own.to_vec() } else { Vec::new() };
+        let (name, setting) = (name.to_owned(), setting.to_owned());
+        Ok(Self { daemon: daemon.clone(), name, setting, mount, own })
+    }
+
+    /// The same, but with the directory `path` of the engine's machine in the place of the
+    /// volume; `whole`: with what is mounted beneath.
+    pub fn bound(self, path: &str, whole: bool) -> Self {
+        let options = MountBindOptions { non_recursive: Some(!whole), ..Default::default() };
+        let mount = Mount {
+            typ: Some(MountType::BIND),
+            source: Some(path.to_owned()),
+            target: self.mount.target,
+            bind_options: Some(options),
+            ..Default::default()
+        };
+        Self { mount, ..self }
     }
 
     /// Stores its files.
@@ -98,13 +130,14 @@ impl Remote {
             target: call.target.name.clone(),
             setting: self.setting.clone(),
             path: format!("{VOLUME}/{}", self.name),
+            own: self.own.clone(),
             ..Order::default()
         }
     }
 
     /// Has the order carried out in a container, which is removed in any case.
     fn converse(&self, call: &Call, order: &Order) -> Result<Done> {
-        let container = Container::make(&self.daemon, &self.name, &order.path)?;
+        let container = Container::make(&self.daemon, &self.name, self.mount.clone())?;
         let (target, setting) = (&call.target.name, &self.setting);
         let cache = call.store().ok().and_then(|store| carry::fetch(store.path(), target, setting));
         let order = serde_json::to_vec(order).expect("an order can be written");
@@ -131,18 +164,8 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    fn make(daemon: &'a Daemon, volume: &str, path: &str) -> Result<Self> {
+    fn make(daemon: &'a Daemon, volume: &str, mount: Mount) -> Result<Self> {
         let image = image::helper(daemon)?;
-        let mount = Mount {
-            typ: Some(MountType::VOLUME),
-            source: Some(volume.to_owned()),
-            target: Some(path.to_owned()),
-            volume_options: Some(bollard::models::MountVolumeOptions {
-                no_copy: Some(true),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
         let body = ContainerCreateBody {
             image: Some(image.name),
             entrypoint: Some(image.command),

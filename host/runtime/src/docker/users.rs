@@ -2,6 +2,7 @@
 
 use super::daemon::Daemon;
 use super::marker;
+use super::restart::Restart;
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptions};
 use snapback_core::error::Result;
 use std::collections::HashSet;
@@ -19,6 +20,8 @@ pub struct User {
     pub paused: bool,
     /// It goes when it is stopped.
     pub fleeting: bool,
+    /// When the engine starts it by itself.
+    pub restart: Option<Restart>,
 }
 
 /// Those that run with the volume `name`, or are `known` to be held and mount it, sorted by
@@ -68,8 +71,10 @@ fn inspect(daemon: &Daemon, id: &str) -> Result<Option<User>> {
     let state = found.state.unwrap_or_default();
     let running = state.running == Some(true) || state.restarting == Some(true);
     let name = found.name.unwrap_or_default().trim_start_matches('/').to_owned();
-    let fleeting = found.host_config.and_then(|config| config.auto_remove).unwrap_or_default();
-    Ok(Some(User { id: id.to_owned(), name, running, paused: state.paused == Some(true), fleeting }))
+    let config = found.host_config.unwrap_or_default();
+    let (fleeting, paused) = (config.auto_remove.unwrap_or_default(), state.paused == Some(true));
+    let restart = config.restart_policy.and_then(Restart::of);
+    Ok(Some(User { id: id.to_owned(), name, running, paused, fleeting, restart }))
 }
 
 /// Their names, in words.

@@ -5,10 +5,14 @@
 //! over it; put back, it is made again as it was made before. What would then reach files of this
 //! machine that lie elsewhere is made again only where the user agreed to that directory:
 //! otherwise whoever wrote the record would have root's rights.
+//!
+//! Files that outlive the volume (see `outlives`) are never taken for gone with it: those in a
+//! directory that was agreed to are captured without it, others once it is made again.
 
 use super::daemon::Daemon;
 use super::find;
 use super::hold::Held;
+use super::outlives::{self, outlives};
 use super::place::Place;
 use super::users::{self, User};
 use bollard::models::{Volume as Found, VolumeCreateRequest};
@@ -16,8 +20,9 @@ use bollard::query_parameters::RemoveVolumeOptions;
 use snapback_core::backend::Call;
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
+use snapback_core::store::Writer;
 use snapback_core::volume::Volume as Stored;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A volume that was granted: an engine, and a name.
@@ -88,13 +93,7 @@ impl Volume {
                 let root = Place::of(&self.daemon, found, &self.setting)?.capture(call, previous.as_ref())?;
                 describe(found, root)
             }
-            None => {
-                let mut lane = writer.lane();
-                let name = self.gone(call)?;
-                let absent = Stored::absent(&name, &self.setting, &mut lane)?;
-                lane.publish()?;
-                absent
-            }
+            None => self.capture_gone(call, writer)?,
         };
         let mut lane = writer.lane();
         let key = lane.put(ObjectKind::Volume, &volume.encode())?;
@@ -102,13 +101,29 @@ impl Volume {
         Ok(key)
     }
 
-    /// What the volume was called that is gone and is to be put back.
-    fn gone(&self, call: &Call) -> Result<String> {
+    /// What there is of the volume that is gone and is to be put back: what lies in the
+    /// directory that it was another name for, where that was agreed to; else nothing.
+    fn capture_gone(&self, call: &Call, writer: &Writer) -> Result<Stored> {
         let part = call.cover.iter().find(|part| part.content.kind() == ObjectKind::Volume);
-        match part {
-            Some(part) => Ok(Stored::load(call.source()?, &part.content)?.name),
-            None => Err(find::missing(&self.daemon, &self.value)?),
+        let Some(part) = part else { return Err(find::missing(&self.daemon, &self.value)?) };
+        let known = Stored::load(call.source()?, &part.content)?;
+        if !find::is_name(&known.name) {
+            return Err(no_name());
         }
+        if let Some(path) = outlives::directory(&known.options).filter(|path| self.is_agreed(path)) {
+            let whole = outlives::is_recursive(&known.options);
+            let place = Place::beside(&self.daemon, (&known.name, path, whole), &self.setting)?;
+            let root = place.capture(call, Some(&known.root))?;
+            return Ok(Stored { present: false, root, ..known });
+        }
+        let mut lane = writer.lane();
+        let absent = Stored::absent(&known.name, &self.setting, &mut lane)?;
+        lane.publish()?;
+        Ok(absent)
+    }
+
+    fn is_agreed(&self, path: &str) -> bool {
+        self.agreed.iter().any(|agreed| agreed == Path::new(path))
     }
 
     /// Makes it the stored one, where it is as `current` says; what is not is left alone and
@@ -122,9 +137,20 @@ impl Volume {
         self.refuse_other(&stored)?;
         let found = match &self.found {
             Some(found) => found.clone(),
-            None if stored.present => self.make(&stored)?,
+            None if stored.present => {
+                let made = self.make(&stored)?;
+                if outlives(&made) && !knows_files(&current, &made) {
+                    let why =
+                        format!("the volume `{}` is there again, and nobody knows what it holds", made.name);
+                    return Err(Error::new(Kind::Changed, why));
+                }
+                made
+            }
             None => return Ok(()),
         };
+        if !stored.present && outlives(&found) && !knows_files(&stored, &found) {
+            return self.remove(call, &found);
+        }
         let place = Place::of(&self.daemon, &found, &self.setting)?;
         held.map_or(Ok(()), Held::begin)?;
         let done = place.restore(call, &stored.root, &current.root);
@@ -135,7 +161,7 @@ impl Volume {
             held.into_iter().for_each(Held::is_whole);
         }
         let left = done?;
-        if !stored.present && left == 0 {
+        if !stored.present && (left == 0 || outlives(&found)) {
             return self.remove(call, &found);
         }
         self.tell_others(call, &stored, &found);
@@ -153,9 +179,7 @@ impl Volume {
                 );
                 Err(Error::new(Kind::Incompatible, why).hint("name the volume in full in snapback.toml"))
             }
-            None if stored.present && !find::is_name(&stored.name) => {
-                Err(Error::corrupt("the record of a volume has a name that no volume has"))
-            }
+            None if stored.present && !find::is_name(&stored.name) => Err(no_name()),
             _ => Ok(()),
         }
     }
@@ -163,8 +187,7 @@ impl Volume {
     /// Makes the volume that is gone.
     fn make(&self, stored: &Stored) -> Result<Found> {
         let name = &stored.name;
-        let is_agreed = |path: &&str| self.agreed.iter().any(|agreed| agreed == Path::new(path));
-        if let Some(path) = elsewhere(&stored.options).filter(|path| !is_agreed(path)) {
+        if let Some(path) = outlives::elsewhere(&stored.options).filter(|path| !self.is_agreed(path)) {
             let options: Vec<String> =
                 stored.options.iter().map(|(key, value)| format!("--opt {key}={value}")).collect();
             let why =
@@ -191,7 +214,7 @@ impl Volume {
         self.daemon.ask(&doing, async |client| client.create_volume(request).await)
     }
 
-    /// Removes the volume, in which nothing is left; what keeps it is told.
+    /// Removes the volume, in which nothing of its own is left; what keeps it is told.
     fn remove(&self, call: &Call, found: &Found) -> Result<()> {
         let name = &found.name;
         let done = self
@@ -199,8 +222,8 @@ impl Volume {
             .try_ask(async |client| client.remove_volume(name, None::<RemoveVolumeOptions>).await)?;
         if let Err(answer) = done {
             let error = self.daemon.explain("remove it", &answer);
-            let why =
-                format!("the volume was not there then; it is empty now, and stays: {}", error.message());
+            let now = if outlives(found) { "its files lie elsewhere" } else { "it is empty now" };
+            let why = format!("the volume was not there then; {now}, and it stays: {}", error.message());
             call.report.refused(&call.target.name, b"", &why);
         }
         Ok(())
@@ -224,7 +247,6 @@ impl Volume {
 
 /// What the engine says of a volume, with what it holds.
 fn describe(found: &Found, root: Key) -> Stored {
-    let sorted = |map: &std::collections::HashMap<String, String>| map.clone().into_iter().collect();
     Stored {
         name: found.name.clone(),
         present: true,
@@ -235,42 +257,18 @@ fn describe(found: &Found, root: Key) -> Stored {
     }
 }
 
-/// The path on the engine's machine that a volume with these options is another name for.
-fn elsewhere(options: &BTreeMap<String, String>) -> Option<&str> {
-    let device = options.get("device").map(String::as_str)?;
-    let kind = options.get("type").map_or("", String::as_str);
-    let bound = options.get("o").is_some_and(|o| o.split(',').any(|o| matches!(o, "bind" | "rbind")));
-    (bound || !matches!(kind, "tmpfs" | "nfs" | "nfs4" | "cifs")).then_some(device)
+/// Whether what is recorded of a volume that was not there says what lay in the directory
+/// that the volume `found` is another name for.
+fn knows_files(recorded: &Stored, found: &Found) -> bool {
+    let directory = outlives::directory(&recorded.options);
+    directory.is_some()
+        && directory.map(str::to_owned) == outlives::directory(&sorted(&found.options)).map(str::to_owned)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn no_name() -> Error {
+    Error::corrupt("the record of a volume has a name that no volume has")
+}
 
-    #[test]
-    fn what_lies_elsewhere_is_told_from_what_is_the_volumes_own() {
-        let of = |text: &str| {
-            let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
-            let options: BTreeMap<String, String> =
-                pairs.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-            elsewhere(&options).map(str::to_owned)
-        };
-        for own in [
-            "",
-            "type=tmpfs device=tmpfs",
-            "type=tmpfs device=tmpfs o=size=1m",
-            "type=nfs device=:/x o=addr=h",
-            "size=1g",
-        ] {
-            assert_eq!(of(own), None, "{own}");
-        }
-        for other in [
-            "type=none device=/etc o=bind",
-            "device=/etc o=ro,rbind",
-            "type=ext4 device=/dev/sda1",
-            "type=tmpfs device=/etc o=bind",
-        ] {
-            assert!(of(other).is_some(), "{other}");
-        }
-    }
+fn sorted(map: &HashMap<String, String>) -> BTreeMap<String, String> {
+    map.clone().into_iter().collect()
 }

@@ -20,9 +20,17 @@ pub struct Guarded(Vec<(PathBuf, (u64, u64))>);
 impl Guarded {
     /// `own`, and the store of the project at `root`; those that exist.
     pub fn new(root: &Path, own: &[PathBuf]) -> Self {
-        let store = root.join(STORE);
-        let all = own.iter().chain(std::iter::once(&store));
-        Self(all.filter_map(|path| Some((path.clone(), place::id(open(path)?, path).ok()?))).collect())
+        Self::of(&own.iter().cloned().chain([root.join(STORE)]).collect::<Vec<_>>())
+    }
+
+    /// Those of `own` that exist.
+    pub fn of(own: &[PathBuf]) -> Self {
+        Self(own.iter().filter_map(|path| Some((path.clone(), place::id(open(path)?, path).ok()?))).collect())
+    }
+
+    /// Device and inode of each.
+    pub fn ids(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(|(_, id)| *id)
     }
 
     /// Refuses a place that is one of them, or lies in one.
@@ -55,7 +63,7 @@ impl Guarded {
         self.refuse_inside(key, place)?;
         let Some(id) = place.id else { return Ok(()) };
         for (own, _) in &self.0 {
-            let own_place = Place { path: own.clone(), id: None, leaves: None };
+            let own_place = Place { path: own.clone(), id: None, leads_to: None, leaves: None };
             if Self(vec![(own.clone(), id)]).refuse_inside(key, &own_place).is_err() {
                 return Err(refused(key, place, own));
             }

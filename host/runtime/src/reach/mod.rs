@@ -19,7 +19,7 @@ use guarded::Guarded;
 use place::Place;
 use program::Program;
 use snapback_core::database::of_setting;
-use snapback_core::error::{Error, Kind as ErrorKind, Result};
+use snapback_core::error::{Error, Kind as ErrorKind, Result, show};
 use snapback_core::tree::git::GitUser;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -41,6 +41,9 @@ pub struct Surroundings {
     pub scratch: PathBuf,
     /// snapback's own directories; asked for only when something leads out of the project.
     pub own: Own,
+    /// Those of them that no project captures, wherever they lie: what the user agreed to,
+    /// the known projects, what can be made again.
+    pub private: Vec<PathBuf>,
     /// Where the user's git has its settings.
     pub git: Arc<GitUser>,
     /// This program, to be started again where it is needed in another process.
@@ -53,8 +56,9 @@ pub type Own = Arc<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
 impl Default for Surroundings {
     fn default() -> Self {
         let (programs, scratch) = (OsString::new(), PathBuf::new());
-        let (own, git, itself) = (Arc::new(Vec::new), Arc::default(), None);
-        Self { variables: |_| None, programs, names: address::system(), scratch, own, git, itself }
+        let (own, git, itself): (Own, _, _) = (Arc::new(Vec::new), Arc::default(), None);
+        let (names, private) = (address::system(), Vec::new());
+        Self { variables: |_| None, programs, names, scratch, own, private, git, itself }
     }
 }
 
@@ -120,8 +124,9 @@ impl Item {
                     Access::Read => "reads",
                     Access::Write => "reads and writes",
                 };
-                let way = place.leaves.map_or(String::new(), |way| format!(", outside the project {way}"));
-                format!("{what} {}{way}", self.value)
+                let leads = place.leads_to.iter().map(|path| format!(", which is {}", show(path)));
+                let way = place.leaves.iter().map(|way| format!(", outside the project {way}"));
+                format!("{what} {}{}", self.value, leads.chain(way).collect::<String>())
             }
             Found::Address(all) => format!("connects to {} ({})", self.value, address::classes(all)),
             Found::Variable => format!("reads the variable {}", self.value),
@@ -155,13 +160,19 @@ impl Reach {
             items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
         }
         let reach = Self { items, root: root.to_owned(), around: around.clone() };
-        let outside = reach.items.iter().filter_map(|item| match &item.found {
-            Found::Place(place) if place.leaves.is_some() => Some((&item.key, place)),
-            _ => None,
-        });
-        let outside: Vec<_> = outside.collect();
-        if !outside.is_empty() {
-            let guarded = reach.guarded();
+        let places = || {
+            reach.items.iter().filter_map(|item| match &item.found {
+                Found::Place(place) => Some((&item.key, place)),
+                _ => None,
+            })
+        };
+        // A project may have them inside: their being there is no reason to reach them.
+        if places().next().is_some() {
+            let private = reach.private();
+            places().try_for_each(|(key, place)| private.refuse_inside(key, place))?;
+        }
+        if places().any(|(_, place)| place.leaves.is_some()) {
+            let (guarded, outside) = (reach.guarded(), places().filter(|(_, place)| place.leaves.is_some()));
             outside.into_iter().try_for_each(|(key, place)| guarded.refuse_inside(key, place))?;
         }
         Ok(reach)
@@ -169,7 +180,13 @@ impl Reach {
 
     /// What an engine of containers is talked to with.
     pub fn lent(&self) -> Lent {
-        Lent { variables: self.around.variables, program: self.around.itself.clone() }
+        let own = self.private().ids().collect();
+        Lent { variables: self.around.variables, program: self.around.itself.clone(), own }
+    }
+
+    /// Those of snapback's own directories that no project captures, as they are now.
+    pub fn private(&self) -> Guarded {
+        Guarded::of(&self.around.private)
     }
 
     /// All of it, in the order of the manifest's keys.

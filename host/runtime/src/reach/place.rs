@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use snapback_core::error::{Error, Kind, Result};
 use std::fmt;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 /// What a path leads to.
@@ -19,6 +19,9 @@ pub struct Place {
     /// Device and inode of the directory, or of the directory that holds the file; none
     /// when there is nothing yet.
     pub id: Option<(u64, u64)>,
+    /// Where links on the way lead, when there are any: from the root where that is possible,
+    /// so that it is the same for every copy of the project.
+    pub leads_to: Option<PathBuf>,
     /// How it leads out of the project, if it does.
     pub leaves: Option<Way>,
 }
@@ -61,22 +64,25 @@ pub fn look(root: &Path, value: impl AsRef<Path>) -> Result<Place> {
         }
     }
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let inside = |id| Ok(Place { path: root.join(&names), id, leaves: None });
+    let inside = |id, leads_to| Ok(Place { path: root.join(&names), id, leads_to, leaves: None });
     let top = match rustix::fs::openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
         Ok(top) => top,
-        Err(Errno::NOENT) => return inside(None),
+        Err(Errno::NOENT) => return inside(None, None),
         Err(e) => return Err(Error::io(e, "could not open", root)),
     };
     if names.as_os_str().is_empty() {
-        return inside(Some(id(&top, root)?));
+        return inside(Some(id(&top, root)?), None);
     }
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     match rustix::fs::openat2(&top, &names, flags, Mode::empty(), beneath) {
-        Ok(found) => inside(Some(id(&found, &root.join(&names))?)),
-        Err(Errno::NOENT) => inside(None),
+        Ok(found) => {
+            let path = root.join(&names);
+            inside(Some(id(&found, &path)?), leads_to(&found, root, &path))
+        }
+        Err(Errno::NOENT) => inside(None, None),
         Err(Errno::XDEV | Errno::LOOP) => outside(root, path, Way::Link),
         Err(Errno::NOSYS | Errno::PERM) => match without_links(top, &names)? {
-            Some(id) => inside(id),
+            Some(id) => inside(id, None),
             None => outside(root, path, Way::Link),
         },
         Err(e) => Err(Error::io(e, "could not open", root.join(&names))),
@@ -95,7 +101,8 @@ pub fn look_above(root: &Path, key: &str, value: impl AsRef<Path>) -> Result<Pla
         return Err(Error::new(Kind::Invalid, why).hint("write the path of a file"));
     };
     let above = look(root, path.parent().unwrap_or(Path::new("")))?;
-    Ok(Place { path: above.path.join(name), ..above })
+    let leads_to = above.leads_to.map(|path| path.join(name));
+    Ok(Place { path: above.path.join(name), leads_to, ..above })
 }
 
 /// Refuses what was opened when it is not what [`look`] found: somebody changed the
@@ -124,13 +131,46 @@ fn outside(root: &Path, value: &Path, way: Way) -> Result<Place> {
         Err(Errno::NOSYS | Errno::PERM) => plain(flags),
         found => found,
     };
-    let found = match found {
-        Ok(found) => Some(id(&found, &path)?),
+    let (id, leads_to) = match found {
+        Ok(found) => (Some(id(&found, &path)?), leads_to(&found, root, &path)),
         // A loop of links leads nowhere, and will still be refused when it is opened.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => None,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => (None, None),
         Err(e) => return Err(Error::io(e, "could not look at", &path)),
     };
-    Ok(Place { path, id: found, leaves: Some(way) })
+    Ok(Place { path, id, leads_to, leaves: Some(way) })
+}
+
+/// Where `found`, which was opened by `path`, is, when links led there: what is said of it is
+/// of what was opened, not of what its path leads to a moment later.
+fn leads_to(found: impl AsFd, root: &Path, path: &Path) -> Option<PathBuf> {
+    let link = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
+    let real = std::fs::read_link(link).or_else(|_| path.canonicalize()).ok()?;
+    (real != plain(path)).then(|| from(root, &real))
+}
+
+/// An absolute path without `.` and `..`, as it would lead without links.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::Normal(name) => plain.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
+}
+
+/// `path` as seen from `root`; as it is when the two have no directory in common.
+fn from(root: &Path, path: &Path) -> PathBuf {
+    let shared = root.components().zip(path.components()).take_while(|(a, b)| a == b).count();
+    // The root of the file system is always shared.
+    if shared < 2 {
+        return path.to_owned();
+    }
+    let up = root.components().skip(shared).map(|_| Component::ParentDir);
+    let seen: PathBuf = up.chain(path.components().skip(shared)).collect();
+    if seen.as_os_str().is_empty() { ".".into() } else { seen }
 }
 
 /// Device and inode of something open.
@@ -212,6 +252,30 @@ mod tests {
     }
 
     #[test]
+    fn where_links_lead_is_known_the_same_way_for_every_copy() {
+        let scratch = Scratch::new();
+        let root = project(&scratch);
+        symlink("../..", root.join("a/top")).unwrap();
+        let of = |value: &str| look(&root, value).unwrap().leads_to;
+        for (value, expected) in [
+            ("a", None),
+            (".", None),
+            ("../other", None),
+            ("missing", None),
+            ("in", Some("a/b")),
+            ("out", Some("../other")),
+            ("abs/etc", Some("/etc")),
+            ("a/top", Some("..")),
+            ("a/top/project", Some(".")),
+            ("../project/out", Some("../other")),
+        ] {
+            assert_eq!(of(value), expected.map(PathBuf::from), "{value}");
+        }
+        let file = look_above(&root, "file", "out/x.db").unwrap().leads_to;
+        assert_eq!(file, Some(PathBuf::from("../other/x.db")));
+    }
+
+    #[test]
     fn a_file_is_known_by_the_directory_that_holds_it() {
         let scratch = Scratch::new();
         let root = project(&scratch);
@@ -228,7 +292,7 @@ mod tests {
 
     #[test]
     fn what_changed_in_between_is_refused() {
-        let place = |id, leaves| Place { path: "/p".into(), id, leaves };
+        let place = |id, leaves| Place { path: "/p".into(), id, leads_to: None, leaves };
         still(&place(Some((1, 2)), None), (1, 2), "path").unwrap();
         still(&place(None, None), (1, 2), "path").unwrap();
         for place in

@@ -169,6 +169,24 @@ fn a_digest_is_the_same_everywhere_and_agrees_for_once() {
 }
 
 #[test]
+fn a_digest_is_of_where_links_lead() {
+    let turned = |to: &str| {
+        let world = World::new();
+        fs::create_dir(world.scratch.path().join("third")).unwrap();
+        symlink(to, world.root().join("link")).unwrap();
+        world.question("s", Some("a"), &[("place", "link")])
+    };
+    let (other, third) = (turned("../other"), turned("../third"));
+    assert_eq!(
+        other.reaches()[1],
+        "place: reads link, which is ../other, outside the project through a link"
+    );
+    assert_ne!(other.digest(), third.digest());
+    assert_eq!(other.digest(), turned("../other").digest(), "the same in every copy of the project");
+    assert_ne!(turned("src").digest(), turned(".").digest(), "inside the project as well");
+}
+
+#[test]
 fn a_refusal_says_what_is_reached_and_what_to_do() {
     let world = World::new();
     let question = world.question("s", Some("a"), &[("address", "127.0.0.1:5432")]);

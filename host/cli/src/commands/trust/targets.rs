@@ -18,25 +18,33 @@ use snapback_runtime::trust::Question;
 /// When there is nobody to ask, or the user says no to one.
 pub fn run(context: &mut Context) -> Result<Code> {
     let session = open(context)?;
-    let questions = questions(context, &session)?;
-    if questions.is_empty() {
-        context.talk.say("no target reaches more than you have agreed to");
+    let Asked { questions, unknown } = asked(context, &session)?;
+    if questions.is_empty() && unknown.is_none() {
+        context.talk.say(NOTHING);
         return Ok(Code::DONE);
     }
-    let mut refused = None;
+    let (mut refused, mut unasked) = (None, Vec::new());
     for question in &questions {
         match consent::ask(context, &session, question)? {
             Some(true) => {}
             Some(false) => refused = refused.or(Some(question)),
-            None => {
-                let why = format!("nobody can be asked about the target `{}`", question.target);
-                let digest = question.digest();
-                return Err(Error::new(Kind::Denied, why)
-                    .hint(format!("`snapback trust --digest {digest}` agrees to what is shown above")));
-            }
+            // All are shown: who reads them agrees to each by its digest.
+            None => unasked.push(question),
         }
     }
-    refused.map_or(Ok(Code::DONE), |question| Err(consent::no(question)))
+    if let Some(first) = unasked.first() {
+        let names: Vec<String> = unasked.iter().map(|question| format!("`{}`", question.target)).collect();
+        let (s, digest) = (if names.len() == 1 { "" } else { "s" }, first.digest());
+        let why = format!("nobody can be asked about the target{s} {}", names.join(", "));
+        let each = if names.len() == 1 { "" } else { ", and so on for each" };
+        return Err(Error::new(Kind::Denied, why)
+            .hint(format!("`snapback trust --digest {digest}` agrees to what is shown above{each}")));
+    }
+    match (refused, unknown) {
+        (Some(question), _) => Err(consent::no(question)),
+        (None, Some(error)) => Err(error),
+        (None, None) => Ok(Code::DONE),
+    }
 }
 
 /// Agrees to the question with this digest.
@@ -45,13 +53,14 @@ pub fn run(context: &mut Context) -> Result<Code> {
 /// When nothing that has it is asked for.
 pub fn agree(context: &mut Context, digest: &str) -> Result<Code> {
     let session = open(context)?;
-    let questions = questions(context, &session)?;
+    let Asked { questions, unknown } = asked(context, &session)?;
     let Some(question) = questions.iter().find(|question| question.digest() == digest) else {
         let asked: Vec<String> =
             questions.iter().map(|q| format!("{} (target `{}`)", q.digest(), q.target)).collect();
         let error = Error::new(Kind::NotFound, format!("nothing with the digest {digest} is asked for here"));
         return Err(match asked.is_empty() {
-            true => error.hint("no target reaches more than you have agreed to"),
+            true if unknown.is_some() => error.hint("a target that could not be looked at is named above"),
+            true => error.hint(NOTHING),
             false => error.hint(format!("asked for is: {}; look before you agree", asked.join(", "))),
         });
     };
@@ -97,27 +106,46 @@ fn open(context: &Context) -> Result<Session> {
     project.lock()
 }
 
-/// What was not agreed to yet: of snapback.toml first, then of snapshots. A target whose
-/// backend cannot be used asks for nothing until it can.
-fn questions(context: &Context, project: &Project) -> Result<Vec<Question>> {
+/// What is said when nothing is asked for.
+const NOTHING: &str = "no target reaches more than you have agreed to";
+
+/// What was not agreed to yet.
+struct Asked {
+    /// Of targets of snapback.toml first, then of those of snapshots.
+    questions: Vec<Question>,
+    /// That there are targets of snapback.toml of which it is not known what they reach.
+    unknown: Option<Error>,
+}
+
+/// What was not agreed to yet. A target whose backend cannot be used, or that leads nowhere,
+/// asks for nothing until it can: that is said.
+fn asked(context: &Context, project: &Project) -> Result<Asked> {
     let registry = context.backends(project.root());
     let store = project.need_store()?.id()?;
-    let configured = project.config()?.targets.iter().map(|configured| configured.target.clone());
+    let configured = project.config()?.targets.iter().map(|configured| (configured.target.clone(), true));
     let stored = project.list()?.0.into_iter().flat_map(|listing| listing.snapshot.targets);
+    let stored = stored.map(|captured| (project.of_today(&captured.target).into_owned(), false));
     let mut seen: Vec<Target> = Vec::new();
-    let mut found: Vec<Question> = Vec::new();
-    for target in configured.chain(stored.map(|captured| captured.target)) {
+    let (mut questions, mut unknown): (Vec<Question>, Vec<String>) = (Vec::new(), Vec::new());
+    for (target, is_configured) in configured.chain(stored) {
         if seen.contains(&target) {
             continue;
         }
         match registry.question(project.root(), Some(store.clone()), &target) {
-            Ok(Some(question)) if found.iter().all(|known| known.digest() != question.digest()) => {
-                found.push(question);
+            Ok(Some(question)) if questions.iter().all(|known| known.digest() != question.digest()) => {
+                questions.push(question);
             }
             Ok(_) => {}
-            Err(error) => context.talk.say(format_args!("the target `{}`: {error}", target.name)),
+            Err(error) => {
+                context.talk.say(format_args!("the target `{}`: {error}", target.name));
+                unknown.extend(is_configured.then(|| format!("`{}`", target.name)));
+            }
         }
         seen.push(target);
     }
-    Ok(found)
+    let unknown = (!unknown.is_empty()).then(|| {
+        let why = format!("what is reached is not known of {}", unknown.join(", "));
+        Error::new(Kind::Invalid, why).hint("mend what is said of it above, and ask again")
+    });
+    Ok(Asked { questions, unknown })
 }

@@ -16,6 +16,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What is said of such a directory.
+const OWN: &str = "where snapback keeps its own files";
+
 /// What is reused from directory to directory by one thread.
 #[derive(Default)]
 pub struct Scratch {
@@ -76,6 +79,10 @@ impl Walk<'_> {
         let covers_all = directory.options().covers_all();
         let scope = if covers_all { Scope::Whole } else { Scope::Toward(Why::Outside, "".into()) };
         let place = self.place(dir, None, scope, &scratch.listing);
+        if self.is_own(&stat) {
+            let shown = crate::error::show(shown());
+            return Err(Error::new(crate::error::Kind::Invalid, format!("{shown} is {OWN}")));
+        }
         if self.is_store(&handle, &scratch.listing) {
             return Err(Error::new(
                 crate::error::Kind::Invalid,
@@ -140,6 +147,10 @@ impl Walk<'_> {
             stat.mode = stat.mode & !0o7777 | lent.mode();
         }
         let dir = Dir::below(&above.dir, name.to_owned(), stat.id(), lent);
+        if self.is_own(&stat) {
+            self.leave_out(dir.path(), Why::Store, OWN, None, Some(&stat));
+            return Ok(Enter::LeftOut);
+        }
         if self.is_other_mount(&stat) {
             self.leave_out(dir.path(), Why::Mount, "", None, Some(&stat));
             return Ok(Enter::LeftOut);
@@ -190,6 +201,11 @@ impl Walk<'_> {
 
     fn place(&self, dir: Arc<Dir>, above: Option<Arc<Place>>, scope: Scope, listing: &Listing) -> Arc<Place> {
         Arc::new(Place::new(dir, above, scope, listing.has(b".git"), listing.has(b".gitignore")))
+    }
+
+    /// Whether it is a directory of snapback's own.
+    fn is_own(&self, stat: &Stat) -> bool {
+        self.directory.options().own.contains(&stat.id())
     }
 
     /// Whether it lies on another file system that is not to be entered.

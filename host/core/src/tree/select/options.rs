@@ -42,6 +42,9 @@ pub struct Options {
     /// Where the user's git has its settings. Not an option in text: a component does
     /// not choose what the host reads.
     pub git_user: Arc<GitUser>,
+    /// Directories that are never captured, whatever an option says, by device and inode:
+    /// snapback's own, above all what the user agreed to. An undo would change it.
+    pub own: Arc<[(u64, u64)]>,
     /// All of this as it was given, to be kept with what is captured.
     pub text: Vec<(String, String)>,
 }
@@ -83,6 +86,7 @@ impl Default for Options {
             strategy: Strategy::default(),
             times: Times::default(),
             git_user: Arc::default(),
+            own: Arc::default(),
             text: Vec::new(),
         }
     }

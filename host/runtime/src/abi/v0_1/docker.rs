@@ -19,6 +19,8 @@ pub struct Volume {
     access: Access,
     /// Those who are held because of it.
     held: Weak<driver::Held>,
+    /// What is said once it is known that something will be put back.
+    ahead: Option<String>,
 }
 
 /// Containers that stand still.
@@ -49,7 +51,7 @@ impl docker::HostVolume for State {
             swept.failed.iter().for_each(|error| warn(error.to_string()));
             driver::Volume::open(daemon, &key, &value, agreed)
         });
-        let volume = Volume { inner: Arc::new(inner.await?), access, held: Weak::new() };
+        let volume = Volume { inner: Arc::new(inner.await?), access, held: Weak::new(), ahead: None };
         self.table.push(volume).map_err(stale)
     }
 
@@ -67,9 +69,10 @@ impl docker::HostVolume for State {
     ) -> Result<Resource<Quiesced>> {
         let (inner, _, call) = self.volume(&volume)?;
         let restores = self.restores();
-        let held = self.bulk(move || quiesce(&inner, &call, restores, &snapshot, &restore)).await?;
-        self.table.get_mut(&volume).map_err(stale)?.held =
-            held.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        let (held, ahead) = self.bulk(move || quiesce(&inner, &call, restores, &snapshot, &restore)).await?;
+        let volume = self.table.get_mut(&volume).map_err(stale)?;
+        volume.held = held.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        volume.ahead = ahead;
         self.table.push(Quiesced { held }).map_err(stale)
     }
 
@@ -78,10 +81,16 @@ impl docker::HostVolume for State {
         volume: Resource<Volume>,
         previous: Option<Resource<Object>>,
     ) -> Result<Resource<Object>> {
+        let ahead = self.table.get_mut(&volume).map_err(stale)?.ahead.take();
         let (volume, _, call) = self.volume(&volume)?;
         let previous =
             previous.map(|object| self.captured(&object, ObjectKind::Volume, "volume")).transpose()?;
+        let told = call.clone();
         let key = self.bulk(move || volume.capture(&call, previous.as_ref())).await?;
+        // What is as it is to be is not put back.
+        if let Some(ahead) = ahead.filter(|_| told.cover.iter().any(|part| part.content != key)) {
+            told.report.log(&told.target.name, "warn", &ahead);
+        }
         self.table.push(Object::new(key)).map_err(stale)
     }
 
@@ -119,6 +128,9 @@ impl docker::HostQuiesced for State {
     }
 }
 
+/// Those who are held, and what is said once it is known that something will be put back.
+type Calm = (Option<Arc<driver::Held>>, Option<String>);
+
 /// Holds those who use `volume`, as `snapshot` or `restore` says.
 fn quiesce(
     volume: &driver::Volume,
@@ -126,16 +138,16 @@ fn quiesce(
     restores: bool,
     snapshot: &str,
     restore: &str,
-) -> Result<Option<Arc<driver::Held>>> {
+) -> Result<Calm> {
     let (calm, firm) = (driver::How::parse(snapshot)?, driver::How::parse(restore)?);
     if let Some(held) = call.hold.as_ref().and_then(|hold| hold.take::<Arc<driver::Held>>()) {
-        return Ok(Some(held));
+        return Ok((Some(held), None));
     }
     let for_restore = restores || call.hold.is_some();
-    let Some(how) = (if for_restore { firm } else { calm }) else { return Ok(None) };
+    let Some(how) = (if for_restore { firm } else { calm }) else { return Ok((None, None)) };
     // What is only looked at, and not kept, is no reason to stand still.
     if is_scratch(call) && !for_restore {
-        return Ok(None);
+        return Ok((None, None));
     }
     let users = volume.users()?;
     let names = driver::names(users.iter());
@@ -145,12 +157,12 @@ fn quiesce(
         return Err(Error::new(ErrorKind::Changed, why));
     }
     let say = |text: String| call.report.log(&call.target.name, "warn", &text);
-    if !for_restore && !users.is_empty() && !call.cover.is_empty() {
-        firm.iter()
-            .for_each(|firm| say(format!("{names} will be {} while the volume is put back", firm.done())));
-    }
+    let is_ahead = !for_restore && !users.is_empty() && !call.cover.is_empty();
+    let ahead = firm
+        .filter(|_| is_ahead)
+        .map(|firm| format!("{names} will be {} while the volume is put back", firm.done()));
     let project = call.root.to_string_lossy();
-    let Some(name) = volume.name() else { return Ok(None) };
+    let Some(name) = volume.name() else { return Ok((None, None)) };
     let wanted = driver::Wanted { how, volume: name, project: &project, restores: for_restore };
     let held = driver::Held::take(volume.daemon(), &wanted)?;
     if let Some(held) = &held {
@@ -160,7 +172,7 @@ fn quiesce(
             (false, false) => format!("{} {} while the volume is captured", held.names, how.done()),
         });
     }
-    Ok(held.map(Arc::new))
+    Ok((held.map(Arc::new), ahead))
 }
 
 /// Whether what is captured is only looked at.

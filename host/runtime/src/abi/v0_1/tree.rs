@@ -30,7 +30,8 @@ impl tree::HostDirectory for State {
         let (value, access) = self.grants.open(&key, Kind::Dir)?;
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
         let place = self.reach.place(&key)?.0.clone();
-        let options = core::Options { git_user: self.reach.git().clone(), ..core::Options::parse(&options)? };
+        let (git_user, own) = (self.reach.git().clone(), self.reach.private().ids().collect());
+        let options = core::Options { git_user, own, ..core::Options::parse(&options)? };
         let inner = self.bulk(move || {
             let directory = core::Directory::open(&root, &key, &value, &options)?;
             place::still(&place, directory.id(), &key)?;

@@ -30,6 +30,7 @@ pub struct World {
     temp: TempDir,
     pub store: Arc<Store>,
     pub options: Vec<(&'static str, String)>,
+    pub own: Vec<(u64, u64)>,
     pub previous: Option<Key>,
     pub cover: Vec<Part>,
     pub elsewhere: Vec<crate::backend::Elsewhere>,
@@ -81,6 +82,7 @@ impl World {
             temp,
             store,
             options: Vec::new(),
+            own: Vec::new(),
             previous: None,
             cover: Vec::new(),
             elsewhere: Vec::new(),
@@ -105,7 +107,9 @@ impl World {
     }
 
     pub fn directory(&self) -> Directory {
-        Directory::open(self.temp.path(), "path", "p", &Options::parse(&self.options).unwrap()).unwrap()
+        let own = self.own.clone().into();
+        let options = Options { own, ..Options::parse(&self.options).unwrap() };
+        Directory::open(self.temp.path(), "path", "p", &options).unwrap()
     }
 
     /// Captures and commits.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tree::select::CACHEDIR_TAG;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 fn paths(taken: &Taken) -> Vec<&str> {
@@ -319,6 +320,30 @@ fn stores_are_known_by_what_is_in_them() {
     let left: Vec<_> = world.capture().left_out().into_iter().map(|(path, why, _)| (path, why)).collect();
     let wanted = [("moved", Why::Store), ("other/.snapback", Why::Ignored), ("sub/.snapback", Why::Store)];
     assert_eq!(left, wanted.map(|(path, why)| (path.to_owned(), why)));
+}
+
+#[test]
+fn what_is_snapbacks_own_is_in_no_capture_whatever_the_rules_say() {
+    let mut world = World::new();
+    world.write("state/snapback/consents/c", "yes");
+    world.write("state/other", "x");
+    let before = world.capture();
+    assert_eq!(paths(&before), ["state/other", "state/snapback/consents/c"]);
+    let own = world.path("state/snapback").metadata().unwrap();
+    world.own = vec![(own.dev(), own.ino())];
+    world.options = vec![("include", "state/snapback/consents/c\nsnapback".into())];
+    let taken = world.capture();
+    let said = "where snapback keeps its own files";
+    assert_eq!(taken.left_out(), [("state/snapback".into(), Why::Store, said)]);
+    assert_eq!(paths(&taken), ["state/other"]);
+    // By whatever name, and also where an older snapshot has it.
+    std::fs::rename(world.path("state"), world.path("moved")).unwrap();
+    world.write("state/other", "x");
+    std::fs::create_dir(world.path("state/snapback")).unwrap();
+    world.cover = vec![Part { name: "tree".into(), content: before.key }];
+    let covering = world.capture();
+    assert_eq!(covering.left_out(), [("moved/snapback".into(), Why::Store, said)]);
+    assert_eq!(paths(&covering), ["moved/other", "state/other"]);
 }
 
 #[test]
