@@ -127,6 +127,97 @@ fn a_run_cannot_agree_to_anything() {
 }
 
 #[test]
+fn nor_does_it_when_it_clears_its_environment_or_removes_the_store() {
+    let s = with_probe();
+    agree(&s);
+    let id = crate::newest(&s);
+    s.write("x.wasm", probe());
+    for words in
+        ["trust --revoke", "trust", "trust --digest 0123", "forget --yes ID", "gc", "backends add x.wasm"]
+    {
+        let words = words.replace("ID", &id);
+        let clears = format!("env -u SNAPBACK_RUN_ID sh -c '\"$SNAPBACK\" {words}'; exit $?");
+        s.snapback(["run", "--", "sh", "-c", &clears]).exits(1).says("refused inside a run");
+    }
+    let gone = "mv .snapback ../kept; env -u SNAPBACK_RUN_ID \"$SNAPBACK\" trust --revoke; \
+        was=$?; mv ../kept .snapback; exit $was";
+    s.snapback(["run", "--", "sh", "-c", gone]).exits(1).says("refused inside a run");
+    s.ok(["snap"]);
+}
+
+#[test]
+fn what_was_agreed_to_is_in_no_capture_and_no_undo_brings_it_back() {
+    each_user(|s| {
+        s.sh("mkdir ../room; echo one > ../room/state");
+        s.write("snapback.toml", "[[target]]\nname = \"room\"\nbackend = \"tree\"\npath = \"../room\"\n");
+        agree(s);
+        // A project around everything, the state directory as well.
+        let above = |words: &[&str]| {
+            let mut program = s.program();
+            s.finish(program.current_dir(s.dir()).arg("--root").arg(s.dir()).args(words))
+        };
+        std::fs::write(s.dir().join("f"), "1").unwrap();
+        above(&["run", "--", "sh", "-c", "echo 2 > f"]).exits(0);
+        s.ok(["trust", "--revoke"]).says("1 consent taken back");
+        let registry = s.sh("ls ../../state/snapback/roots");
+        above(&["undo", "--yes"]).exits(0);
+        assert_eq!(std::fs::read_to_string(s.dir().join("f")).unwrap(), "1");
+        s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+        assert_eq!(s.sh("ls ../../state/snapback/roots"), registry);
+        above(&["show", "@0"]).prints("state/snapback");
+        assert!(above(&["cat", "@0", "state/snapback"]).code() != 0);
+        // Nor is it a target's to name.
+        for path in ["state/snapback", "state/snapback/consents", "./state/../state/snapback"] {
+            std::fs::write(
+                s.dir().join("snapback.toml"),
+                format!("[[target]]\nname = \"t\"\nbackend = \"tree\"\npath = \"{path}\"\n"),
+            )
+            .unwrap();
+            above(&["run", "--only", "t", "--", "true"]).fails(125, &["reaches snapback's own files"]);
+        }
+    });
+}
+
+#[test]
+fn a_link_is_agreed_to_with_where_it_leads() {
+    each_user(|s| {
+        s.sh("mkdir ../good ../secret; ln -s ../good data");
+        s.write("snapback.toml", "[[target]]\nname = \"d\"\nbackend = \"tree\"\npath = \"data\"\n");
+        let refused = s.snapback(["snap"]);
+        refused.fails(1, &["reads and writes data, which is ../good, outside the project through a link"]);
+        let digest = digest(&refused.err());
+        let once = || s.finish(s.program().env("SNAPBACK_TRUST", &digest).arg("snap"));
+        once().exits(0);
+        s.sh("ln -sfn ../secret data");
+        once().fails(1, &["which is ../secret"]);
+        // Whoever was shown one is not taken to have seen the other.
+        s.snapback(["trust", "--digest", &digest]).fails(1, &["nothing with the digest"]);
+    });
+}
+
+#[test]
+fn without_a_terminal_all_that_is_asked_for_is_shown() {
+    let s = sandbox();
+    let target =
+        |name: &str| format!("[[target]]\nname = \"{name}\"\nbackend = \"tree\"\npath = \"../{name}\"\n");
+    s.sh("mkdir ../one ../two");
+    s.write("snapback.toml", target("one") + &target("two"));
+    let asked = s.snapback(["trust"]);
+    asked.fails(1, &["nobody can be asked about the targets `one`, `two`"]);
+    let said = asked.err();
+    let digests: Vec<&str> = said.lines().filter_map(|line| line.trim().strip_prefix("digest ")).collect();
+    assert_eq!(digests.len(), 2, "{said}");
+    digests.iter().for_each(|digest| drop(s.ok(["trust", "--digest", digest])));
+    s.ok(["trust"]).says("no target reaches more");
+    // What cannot be looked at is not taken for nothing.
+    install(&s);
+    s.write("snapback.toml", super::target("address = \"no-such-host.invalid:1\""));
+    let unknown = s.snapback(["trust"]);
+    unknown.fails(1, &["no-such-host.invalid", "what is reached is not known of `probe`"]);
+    assert!(!unknown.err().contains("no target reaches more"), "{unknown}");
+}
+
+#[test]
 fn what_was_stored_is_asked_for_again_when_it_is_no_longer_agreed_to() {
     let s = with_probe();
     agree(&s);
