@@ -130,6 +130,7 @@ fn a_run_cannot_agree_to_anything() {
 fn nor_does_it_when_it_clears_its_environment_or_removes_the_store() {
     let s = with_probe();
     agree(&s);
+    s.ok(["snap"]);
     let id = crate::newest(&s);
     s.write("x.wasm", probe());
     for words in
@@ -156,7 +157,7 @@ fn what_was_agreed_to_is_in_no_capture_and_no_undo_brings_it_back() {
             let mut program = s.program();
             s.finish(program.current_dir(s.dir()).arg("--root").arg(s.dir()).args(words))
         };
-        std::fs::write(s.dir().join("f"), "1").unwrap();
+        s.sh("printf 1 > ../../f");
         above(&["run", "--", "sh", "-c", "echo 2 > f"]).exits(0);
         s.ok(["trust", "--revoke"]).says("1 consent taken back");
         let registry = s.sh("ls ../../state/snapback/roots");
@@ -168,11 +169,10 @@ fn what_was_agreed_to_is_in_no_capture_and_no_undo_brings_it_back() {
         assert!(above(&["cat", "@0", "state/snapback"]).code() != 0);
         // Nor is it a target's to name.
         for path in ["state/snapback", "state/snapback/consents", "./state/../state/snapback"] {
-            std::fs::write(
-                s.dir().join("snapback.toml"),
+            s.write(
+                "../../snapback.toml",
                 format!("[[target]]\nname = \"t\"\nbackend = \"tree\"\npath = \"{path}\"\n"),
-            )
-            .unwrap();
+            );
             above(&["run", "--only", "t", "--", "true"]).fails(125, &["reaches snapback's own files"]);
         }
     });
@@ -213,7 +213,7 @@ fn without_a_terminal_all_that_is_asked_for_is_shown() {
     install(&s);
     s.write("snapback.toml", super::target("address = \"no-such-host.invalid:1\""));
     let unknown = s.snapback(["trust"]);
-    unknown.fails(1, &["no-such-host.invalid", "what is reached is not known of `probe`"]);
+    unknown.fails(2, &["no-such-host.invalid", "what is reached is not known of `probe`"]);
     assert!(!unknown.err().contains("no target reaches more"), "{unknown}");
 }
 

@@ -57,7 +57,7 @@ fn what_is_no_backend_is_not_added() {
 #[test]
 fn a_name_that_came_with_the_program_is_nobody_elses() {
     let s = sandbox();
-    s.snapback(["backends", "new", "tree"]).fails(2, &["came with snapback"]);
+    s.snapback(["backends", "new", "tree", "--lang", "rust"]).fails(2, &["came with snapback"]);
     assert!(!s.has("tree"));
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugins/tree/tree.wasm");
     s.snapback(["backends", "add", own]).fails(2, &["calls itself `tree`", "would hide it"]);

@@ -283,6 +283,12 @@ fn among_others(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<(Vec<User>, Vec<
         markers.retain(Marker::holds);
         let known: HashSet<&str> = markers.iter().flat_map(|marker| marker.ids()).collect();
         let users = users::of(daemon, wanted.volume, &known)?;
+        // Who was paused meanwhile has a record by now: it is not somebody's else to stand still.
+        let unknown = |user: &&User| user.paused && !known.contains(&*user.id);
+        if looks < MOMENT && users.iter().any(|user| unknown(&user)) && is_news(daemon, &users, &known)? {
+            looks += 1;
+            continue;
+        }
         let kept = markers.iter().find_map(|marker| Some((marker, wanted.is_kept_by(marker, &users)?)));
         match kept {
             None => return Ok((users, markers)),
@@ -294,6 +300,22 @@ fn among_others(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<(Vec<User>, Vec<
         looks += 1;
         std::thread::sleep(AGAIN);
     }
+}
+
+/// Whether others hold some of `users` of whom that was not `known`, or have let them go.
+fn is_news(daemon: &Daemon, users: &[User], known: &HashSet<&str>) -> Result<bool> {
+    let markers = marker::all(daemon)?.0;
+    let mut held = markers.iter().filter(|marker| marker.holds()).flat_map(Marker::ids);
+    if held.any(|id| !known.contains(id) && users.iter().any(|user| user.id == id)) {
+        return Ok(true);
+    }
+    let strange = users.iter().filter(|user| user.paused && !known.contains(&*user.id));
+    for user in strange {
+        if !users::look(daemon, &user.id)?.is_some_and(|now| now.paused) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// When the engine starts which of `users` by itself: as another noted it who switched that
