@@ -22,7 +22,7 @@ fn what_is_only_called_like_a_side_file_is_covered_as_any_file() {
                 }
                 s.sh("mv a.db app.db-wal; mv b.db x.db-journal; echo diary > app.db-journal; echo mine > app.db-shm");
                 there_and_back(s, "rm app.db-* x.db-journal");
-                there_and_back(s, "cp app.db-shm app.db-journal; cp app.db x.db-journal");
+                there_and_back(s, "cp app.db-shm app.db-journal");
             }
         }
     });
@@ -158,12 +158,13 @@ fn a_damaged_database_with_a_left_journal_blocks_nothing() {
                 make(s, "app", "delete", 3000);
                 s.sh("echo old > f");
                 s.run(&format!("{damage}; {left}; echo new > f"));
-                for path in [&["undo", "--path", "app.db"][..], &["undo"]] {
+                // A restore of chosen things is a step, too: an undo brings back what was there.
+                for (path, back) in [(&["undo", "--path", "app.db"][..], "undo"), (&["undo"], "redo")] {
                     s.ok(path.iter().copied());
                     s.sh("rm -f app.db-journal");
                     assert_eq!(count(s, "app"), "[(3000,)]", "{damage}; {left}");
                     is_sound(s, "app");
-                    s.ok(["redo"]);
+                    s.ok([back]);
                 }
                 s.ok(["undo"]);
                 assert_eq!(
