@@ -3,14 +3,19 @@
 //!
 //! Aside is the store where names can be moved between it and the directory, else
 //! `.snapback~` in the directory itself, which goes with the value.
+//!
+//! Invariant: what comes here from the directory is compared here, and goes with the value only
+//! when it is what was captured. What somebody put there in between goes back to its place, or,
+//! when that is taken by then, is kept for good and told.
 
 use crate::backend::{Call, Cancel};
 use crate::disk::{Dir, Disk, Handle};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::Key;
 use crate::store::content::{self, Piece};
 use crate::store::{Source, Workspace};
 use crate::tree::apply::{Attributes, Note, On, RESERVED, Refusal, Rights};
+use crate::tree::apply::{SAVED, is_kept, keep, keep_beside, make_dir};
 use crate::tree::node::{Entry, Node};
 use crate::tree::scan::Stat;
 use rustix::io::Errno;
@@ -106,23 +111,28 @@ impl<'a> Stage<'a> {
             Err(e) => return Err(e),
         }
         check(call, self.dir(), name, expected).inspect_err(|_| {
-            let _ = disk.exchange(self.dir(), name, dir, name);
+            match disk.exchange(self.dir(), name, dir, name) {
+                // What comes out may be newer than what was found.
+                Ok(true) => self.keep_unless(call, name, entry),
+                _ => self.give_back(call, dir, name, name),
+            }
         })
     }
 
-    /// Puts back what `take_out` took out as `name`, or with `placed` what `place` moved aside
-    /// for it; what was placed is here again.
+    /// Puts back what `take_out` took out as `name`, or what `place` moved aside for what was
+    /// `placed`; that is here again, and who put something else in its place since finds that kept.
     ///
     /// # Errors
     /// When the disk refuses; what is there by now is left.
-    pub fn back(&self, call: &Call, dir: &Dir, name: &[u8], placed: bool) -> Result<()> {
+    pub fn back(&self, call: &Call, dir: &Dir, name: &[u8], placed: Option<&Entry>) -> Result<()> {
         let (disk, out) = (call.store()?.disk(), out(name));
         let is_out = self.dir().stat(&out)?.is_some();
-        if placed && !is_out && self.dir().stat(name)?.is_some() {
-            return disk.exchange(self.dir(), name, dir, name).map(drop);
-        }
-        if placed {
-            disk.rename(dir, name, self.dir(), name)?;
+        if let Some(placed) = placed {
+            match !is_out && self.dir().stat(name)?.is_some() {
+                true => drop(disk.exchange(self.dir(), name, dir, name)?),
+                false => disk.rename(dir, name, self.dir(), name)?,
+            }
+            self.keep_unless(call, name, placed);
         }
         match is_out {
             true => disk.rename_noreplace(self.dir(), &out, dir, name),
@@ -141,9 +151,40 @@ impl<'a> Stage<'a> {
             Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
             done => done?,
         }
-        check(call, self.dir(), &out, entry).inspect_err(|_| {
-            let _ = disk.rename_noreplace(self.dir(), &out, dir, name);
-        })
+        check(call, self.dir(), &out, entry).inspect_err(|_| self.give_back(call, dir, &out, name))
+    }
+
+    /// Gives what stands here as `here`, and is not what was captured, its place at `name`
+    /// again; when that is taken, it is kept.
+    fn give_back(&self, call: &Call, dir: &Dir, here: &[u8], name: &[u8]) {
+        let given = call.store().and_then(|store| store.disk().rename_noreplace(self.dir(), here, dir, name));
+        if given.is_err() {
+            self.keep(call, here, name);
+        }
+    }
+
+    /// Keeps what stands here as `name`, unless it is `known`.
+    fn keep_unless(&self, call: &Call, name: &[u8], known: &Entry) {
+        if check(call, self.dir(), name, known).is_err() {
+            self.keep(call, name, name);
+        }
+    }
+
+    /// Keeps what stands here as `here` and was called `name` for good, and tells where.
+    fn keep(&self, call: &Call, here: &[u8], name: &[u8]) {
+        let kept = call.store().and_then(|store| match self {
+            Self::Store(workspace) => {
+                let saved = make_dir(store.disk(), store.dir(), SAVED)?;
+                keep(store.disk(), workspace.dir(), here, &saved, "database", name)
+            }
+            Self::Beside(_, dir, _) => keep_beside(store.disk(), dir, here, "database", name),
+        });
+        let how = match kept {
+            Ok(at) => format!("is kept as {}", show(&at)),
+            Err(error) => format!("could not be kept: {error}"),
+        };
+        let text = format!("what somebody put in the place of {} meanwhile {how}", show_bytes(name));
+        call.report.log(&call.target.name, "warn", &text);
     }
 }
 
@@ -171,8 +212,8 @@ impl Drop for Stage<'_> {
     fn drop(&mut self) {
         let Self::Beside(home, dir, disk) = self else { return };
         // What stays of it is found and used by the next one.
-        for name in dir.names().unwrap_or_default() {
-            let _ = disk.unlink(dir, &name);
+        for name in dir.names().unwrap_or_default().iter().filter(|name| !is_kept(name)) {
+            let _ = disk.unlink(dir, name);
         }
         let _ = disk.rmdir(home, RESERVED);
     }

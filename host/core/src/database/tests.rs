@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::backend::{Call, Target};
-use crate::disk::{Dir, Disk};
+use crate::disk::{Dir, Disk, Hook, Op, OpKind};
+use crate::error::{Kind, Result};
 use crate::report::Silent;
 use crate::store::{BLOCK, Store, content};
 use crate::testing::TempDir;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 struct World {
     temp: TempDir,
@@ -15,8 +18,12 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(Disk::default().with_sync(false))
+    }
+
+    fn with(disk: Disk) -> Self {
         let temp = TempDir::new();
-        let store = Store::create(&temp.path().join("store"), Disk::default().with_sync(false)).unwrap();
+        let store = Store::create(&temp.path().join("store"), disk).unwrap();
         let target = Target { name: "app".into(), backend: "sqlite".into(), settings: Default::default() };
         let call = Call {
             writer: Some(Arc::new(store.writer().unwrap())),
@@ -229,4 +236,89 @@ fn a_file_is_made_aside_and_takes_its_place_whole() {
     let stage = Stage::open(&world.call, &dir).unwrap();
     stage.take_out(&world.call, &dir, &entry).unwrap();
     assert!(dir.names().unwrap().is_empty());
+}
+
+/// Somebody who acts just before the `nth` operation of its kind.
+struct Slip {
+    kind: OpKind,
+    nth: AtomicU32,
+    deed: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Hook for Slip {
+    fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
+        if op.kind == self.kind && self.nth.fetch_sub(1, Ordering::SeqCst) == 1 {
+            (self.deed)();
+        }
+        Ok(())
+    }
+}
+
+/// What stands in the place of `app.db`, and what was kept, once `act` was done where that is what
+/// was captured last, while somebody did `deed` before the `nth` operation of `kind`.
+fn slipped(
+    (kind, nth): (OpKind, u32),
+    deed: impl Fn(&Path) + Send + Sync + 'static,
+    act: impl Fn(&World, &Stage<'_>, &Dir, [&Entry; 2]),
+) -> (String, Vec<String>) {
+    let place = TempDir::new();
+    let (d, file_path) = (Dir::open(place.path()).unwrap(), place.path().join("app.db"));
+    let path = file_path.clone();
+    let slip = Slip { kind, nth: AtomicU32::new(nth), deed: Box::new(move || deed(&path)) };
+    let world = World::with(Disk::default().with_sync(false).with_hook(Arc::new(slip)));
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let [stored, captured] = [b"stored", b"captur"].map(|bytes| {
+        let content = world.put(bytes);
+        Entry { uid, gid, ..file(b"app.db", content, 6) }
+    });
+    let stage = Stage::open(&world.call, &d).unwrap();
+    let source = world.call.writer.clone().unwrap();
+    stage.make(&world.call, &*source, &stored).unwrap();
+    act(&world, &stage, &d, [&stored, &captured]);
+    drop(stage);
+    let kept = std::fs::read_dir(world.temp.path().join("store/saved")).into_iter().flatten();
+    let mut kept: Vec<String> = kept.map(|e| std::fs::read_to_string(e.unwrap().path()).unwrap()).collect();
+    kept.sort();
+    (std::fs::read_to_string(file_path).unwrap(), kept)
+}
+
+#[test]
+fn what_somebody_put_there_in_between_is_never_lost() {
+    let write = |text: &'static str| move |path: &Path| std::fs::write(path, text).unwrap();
+    let replace = |text: &'static str| {
+        move |path: &Path| {
+            std::fs::write(path.with_extension("new"), text).unwrap();
+            std::fs::rename(path.with_extension("new"), path).unwrap();
+        }
+    };
+    let changed = |done: Result<()>| assert_eq!(done.unwrap_err().kind(), Kind::Changed);
+    let theirs = |d: &Dir| std::fs::write(d.path().join("app.db"), "theirs").unwrap();
+    // Taken out, it was not what was captured; by then the name is taken.
+    let take = |w: &World, s: &Stage<'_>, d: &Dir, [_, captured]: [&Entry; 2]| {
+        theirs(d);
+        changed(s.take_out(&w.call, d, captured));
+    };
+    let none = Vec::<String>::new();
+    assert_eq!(slipped((OpKind::Rename, u32::MAX), |_| {}, take), ("theirs".into(), none.clone()));
+    let got = slipped((OpKind::RenameNoReplace, 1), write("newer"), take);
+    assert_eq!(got, ("newer".into(), vec!["theirs".into()]));
+    // The same when it was exchanged: whoever is newest is not overwritten either.
+    let place = |w: &World, s: &Stage<'_>, d: &Dir, [stored, captured]: [&Entry; 2]| {
+        theirs(d);
+        changed(s.place(&w.call, stored, d, Some(captured)));
+    };
+    assert_eq!(slipped((OpKind::Exchange, u32::MAX), |_| {}, place), ("theirs".into(), none.clone()));
+    let got = slipped((OpKind::Exchange, 2), replace("newer"), place);
+    assert_eq!(got, ("theirs".into(), vec!["newer".into()]));
+    let gone = slipped((OpKind::Exchange, 2), |path| std::fs::remove_file(path).unwrap(), place);
+    assert_eq!(gone, ("theirs".into(), none.clone()));
+    // What was placed is taken back: what replaced it since is not what was placed.
+    let back = |w: &World, s: &Stage<'_>, d: &Dir, [stored, captured]: [&Entry; 2]| {
+        std::fs::write(d.path().join("app.db"), "captur").unwrap();
+        s.place(&w.call, stored, d, Some(captured)).unwrap();
+        s.back(&w.call, d, b"app.db", Some(stored)).unwrap();
+    };
+    assert_eq!(slipped((OpKind::Exchange, u32::MAX), |_| {}, back), ("captur".into(), none));
+    let got = slipped((OpKind::Exchange, 2), replace("theirs"), back);
+    assert_eq!(got, ("captur".into(), vec!["theirs".into()]));
 }

@@ -62,27 +62,27 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Moves things; what was done is in `done`: names, and whether something was placed there.
-fn exchange(
-    this: &Restore<'_>,
+/// Moves things; what was done is in `done`: names, and what was placed there.
+fn exchange<'a>(
+    this: &'a Restore<'_>,
     stage: &Stage<'_>,
     there: &[Entry],
-    done: &mut Vec<(Vec<u8>, bool)>,
+    done: &mut Vec<(Vec<u8>, Option<&'a Entry>)>,
 ) -> Result<()> {
     let (call, dir, name) = (this.call, this.dir, this.database.place.name());
     for entry in there.iter().filter(|entry| entry.name != name) {
         stage.take_out(call, dir, entry)?;
-        done.push((entry.name.clone(), false));
+        done.push((entry.name.clone(), None));
     }
     let file = named(there, name);
     match (named(stored(this), name), file) {
         (Some(entry), _) => {
             stage.place(call, entry, dir, file)?;
-            done.push((name.to_vec(), true));
+            done.push((name.to_vec(), Some(entry)));
         }
         (None, Some(file)) => {
             stage.take_out(call, dir, file)?;
-            done.push((name.to_vec(), false));
+            done.push((name.to_vec(), None));
         }
         (None, None) => {}
     }
@@ -90,7 +90,7 @@ fn exchange(
     let free = |entry: &&Entry| !matches!(dir.stat(&entry.name), Ok(Some(_)));
     for entry in stored(this).iter().filter(|entry| entry.name != name).filter(free) {
         stage.place(call, entry, dir, None)?;
-        done.push((entry.name.clone(), true));
+        done.push((entry.name.clone(), Some(entry)));
     }
     call.store()?.disk().sync_dir(dir)
 }

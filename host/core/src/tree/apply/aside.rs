@@ -19,6 +19,7 @@ use crate::tree::scan::Stat;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name in a tree under which a restore works: never captured.
@@ -27,6 +28,8 @@ pub const RESERVED: &[u8] = b".snapback~";
 pub const ASIDE: &[u8] = b"aside";
 /// Where things are kept for good in a store.
 pub const SAVED: &[u8] = b"saved";
+/// What begins the names of things that are kept for good aside in a tree.
+const BESIDE: &str = "saved-";
 /// Of a name, as much as a saved file keeps, so that no name becomes too long.
 const KEPT_NAME: usize = 200;
 
@@ -89,9 +92,39 @@ pub fn make_dir(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
     Ok(made)
 }
 
+/// Moves `name` of `from` into `saved` for good: under a name that is free, made from `mark` and
+/// as much of `last`, what it was called, as fits. Returns where it is.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep(disk: &Disk, from: &Dir, name: &[u8], saved: &Dir, mark: &str, last: &[u8]) -> Result<PathBuf> {
+    let last = &last[..last.len().min(KEPT_NAME)];
+    let mut number = 0u32;
+    loop {
+        let new = [format!("{mark}-{number}-").as_bytes(), last].concat();
+        match disk.rename_noreplace(from, name, saved, &new) {
+            Err(e) if e.is(rustix::io::Errno::EXIST) => number += 1,
+            done => return done.map(|()| saved.path().join(OsStr::from_bytes(&new))),
+        }
+    }
+}
+
+/// The same where it stands, in a directory aside in the tree.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn keep_beside(disk: &Disk, dir: &Dir, name: &[u8], mark: &str, last: &[u8]) -> Result<PathBuf> {
+    keep(disk, dir, name, dir, &format!("{BESIDE}{mark}"), last)
+}
+
+/// Whether what is called `name` in a directory aside in the tree is kept for good.
+pub fn is_kept(name: &[u8]) -> bool {
+    name.starts_with(BESIDE.as_bytes())
+}
+
 impl<'a> Aside<'a> {
     fn open(dir: Dir, home: Option<Arc<Place<'a>>>) -> Result<Self> {
-        let left = dir.names()?.into_iter().filter(|name| !name.starts_with(b"saved-")).collect();
+        let left = dir.names()?.into_iter().filter(|name| !is_kept(name)).collect();
         let inherits = !crate::tree::xattr::of_open(&dir).is_empty();
         Ok(Self { dir, home, left: Mutex::new(left), inherits })
     }
@@ -199,26 +232,14 @@ impl<'a> Asides<'a> {
 
     /// Keeps `name`, which somebody wrote to, for good. `path` is where it was.
     pub fn save(&self, aside: &Aside<'_>, name: &[u8], path: &[u8]) -> Result<Saved> {
-        let (saved, prefix) = match &aside.home {
-            None => (make_dir(self.disk, self.store, SAVED)?, ""),
-            Some(_) => (aside.dir.try_clone()?, "saved-"),
-        };
+        let id = String::from_utf8_lossy(&name[1..name.len().min(9)]).into_owned();
         let last = super::place::split(path).1;
-        let last = &last[..last.len().min(KEPT_NAME)];
-        let mut number = 0u32;
-        loop {
-            let id = String::from_utf8_lossy(&name[1..name.len().min(9)]).into_owned();
-            let new = [format!("{prefix}{id}-{number}-").as_bytes(), last].concat();
-            match self.disk.rename_noreplace(&aside.dir, name, &saved, &new) {
-                Err(e) if e.is(rustix::io::Errno::EXIST) => number += 1,
-                done => {
-                    done?;
-                    aside.dealt_with(name);
-                    let at = saved.path().join(OsStr::from_bytes(&new));
-                    return Ok(Saved { path: path.to_vec(), at });
-                }
-            }
-        }
+        let at = match &aside.home {
+            None => keep(self.disk, &aside.dir, name, &make_dir(self.disk, self.store, SAVED)?, &id, last)?,
+            Some(_) => keep_beside(self.disk, &aside.dir, name, &id, last)?,
+        };
+        aside.dealt_with(name);
+        Ok(Saved { path: path.to_vec(), at })
     }
 
     /// Removes the directories aside that are empty; in the tree, the directory that

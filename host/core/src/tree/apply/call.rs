@@ -18,8 +18,8 @@ use crate::tree::view::read_root;
 
 /// Makes what the tree `stored` selected of `dir` equal to it. `current` is what was
 /// captured of it just before: what is no longer as in it is left alone and reported
-/// as refused. What was planned before is carried out as it was planned. A second call completes one that was cut short; a call with the two
-/// exchanged takes it back.
+/// as refused. What was planned before is carried out as it was planned. A second call
+/// completes one that was cut short; a call with the two exchanged takes it back.
 ///
 /// # Errors
 /// `Incompatible` when one of the two is no tree of this directory; else as

@@ -2,7 +2,7 @@
 //! removed what was displaced.
 
 use super::action::Action;
-use super::aside::Aside;
+use super::aside::{Aside, is_kept};
 use super::displace::Displaced;
 use super::outcome::Refusal;
 use super::place::split;
@@ -197,7 +197,7 @@ impl<'a> Run<'a> {
     pub(super) fn discard(&self) {
         for aside in self.asides.all() {
             for name in aside.dir.names().unwrap_or_default() {
-                if !aside.is_left(&name) && !name.starts_with(b"saved-") {
+                if !aside.is_left(&name) && !is_kept(&name) {
                     // What stays is dealt with by the next call.
                     let _ = self.disk.unlink(&aside.dir, &name);
                 }

@@ -36,6 +36,7 @@ mod settle;
 mod writers;
 
 pub use aside::{RESERVED, make_dir};
+pub(crate) use aside::{SAVED, is_kept, keep, keep_beside};
 pub use call::{preflight, restore};
 pub use clear::clear;
 pub use outcome::{Outcome, Refusal, Saved};
