@@ -6,6 +6,7 @@
 //! works all the same and keeps nothing outside the project.
 
 use crate::pager;
+use snapback_core::project::root::plain;
 use snapback_core::text::Bytes;
 use snapback_core::tree::git::GitUser;
 use std::env;
@@ -13,7 +14,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// What the environment says.
 #[derive(Debug, Clone)]
@@ -108,19 +109,6 @@ pub fn resolve(here: &Path, path: &Path) -> PathBuf {
         gone.push(name);
         existing = parent;
     }
-}
-
-/// An absolute path without `.` and `..`. No link is looked at.
-pub fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::Normal(name) => plain.push(name),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    plain
 }
 
 fn absolute(variable: &str) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 //! What belongs to a database as a whole and no copy takes over: owner, rights, settings,
-//! limit of connections, comment, whether it is a template. Kept as facts, a line each; the statements that bring them
-//! about are made when they are needed, so that what is stored is never run as it is.
+//! limit of connections, comment, whether it is a template. Kept as facts, a line each; the
+//! statements that bring them about are made when they are needed, so that what is stored is
+//! never run as it is.
 
 use crate::wire::{Fault, Wire, ident, literal};
 use snapback_sdk::{Error, ErrorKind, Result};

@@ -238,14 +238,21 @@ impl Driver {
     }
 }
 
-#[test]
-fn what_a_driver_says_is_said_and_nothing_is_begun() {
+/// Runs `test` for each user with an engine that is alone and a volume, covered, of a driver.
+fn each_user_with_driver(test: impl Fn(&snapback_tests::Sandbox, &super::Engine, &str)) {
     for user in super::USERS {
         let Some(engine) = super::Engine::alone() else { return };
-        let (s, volume) = (&super::sandbox(&engine, *user), &super::fresh());
-        let driver = Driver::start(s, &engine, volume);
-        engine.docker(&["volume", "create", "--driver", &driver.name, volume]);
-        cover(s, volume, "");
+        let (s, volume) = (super::sandbox(&engine, *user), super::fresh());
+        let driver = Driver::start(&s, &engine, &volume);
+        engine.docker(&["volume", "create", "--driver", &driver.name, &volume]);
+        cover(&s, &volume, "");
+        test(&s, &engine, &volume);
+    }
+}
+
+#[test]
+fn what_a_driver_says_is_said_and_nothing_is_begun() {
+    each_user_with_driver(|s, engine, volume| {
         let place = s.dir().join("driver").join(volume);
         std::fs::write(place.join("f"), "kept").unwrap();
         s.run("true");
@@ -266,17 +273,12 @@ fn what_a_driver_says_is_said_and_nothing_is_begun() {
         assert_eq!(std::fs::read_to_string(place.join("f")).unwrap(), "kept");
         assert_eq!(engine.leftovers(volume), "");
         engine.docker(&["volume", "rm", volume]);
-    }
+    });
 }
 
 #[test]
 fn what_a_driver_keeps_of_a_removed_volume_is_captured_before_it_is_put_back() {
-    for user in super::USERS {
-        let Some(engine) = super::Engine::alone() else { return };
-        let (s, volume) = (&super::sandbox(&engine, *user), &super::fresh());
-        let driver = Driver::start(s, &engine, volume);
-        engine.docker(&["volume", "create", "--driver", &driver.name, volume]);
-        cover(s, volume, "");
+    each_user_with_driver(|s, engine, volume| {
         let place = s.dir().join("driver");
         std::fs::write(place.join("keeps"), "").unwrap();
         let look = || engine.sh(&format!("cd {}; head *", place.join(volume).display()));
@@ -291,5 +293,5 @@ fn what_a_driver_keeps_of_a_removed_volume_is_captured_before_it_is_put_back() {
         s.ok(["redo", "--yes"]);
         assert_eq!(look(), after);
         engine.docker(&["volume", "rm", volume]);
-    }
+    });
 }

@@ -8,7 +8,7 @@ use crate::json::{self, FreedReport};
 use crate::render::words::count;
 use snapback_core::error::Result;
 use snapback_core::project::units::human;
-use snapback_core::session::{Bounds, Freed, History};
+use snapback_core::session::{Bounds, Freed, History, Project};
 
 /// Does it.
 ///
@@ -17,10 +17,9 @@ use snapback_core::session::{Bounds, Freed, History};
 pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     context.refuse_inside_run("gc")?;
     let project = context.open()?;
-    let mut rest = None;
-    let freed = match project.store() {
+    let (freed, left) = match project.store() {
         // With `--all` it need not be called in a project.
-        None if args.all => Freed::default(),
+        None if args.all => (Freed::default(), None),
         _ => {
             project.need_store()?;
             let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
@@ -28,28 +27,28 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
                 true => {
                     context.tell_outlived(&project);
                     let freed = project.would_free(&bounds)?;
-                    rest = Some(project.need_store()?.usage()?.1.saturating_sub(freed.bytes));
-                    freed
+                    let left = left(&project, args, freed.bytes)?;
+                    (freed, left)
                 }
                 // Also while a step is unfinished: what that needs is kept, and it may need the space.
                 false => {
                     let session = project.lock_unrecovered()?;
-                    let freed = session.gc(&bounds)?;
-                    rest = Some(session.need_store()?.usage()?.1);
-                    freed
+                    (session.gc(&bounds)?, left(&session, args, 0)?)
                 }
             }
         }
     };
     let histories = if args.all { Some(histories::collect(context, args.dry)?.dropped) } else { None };
     let code = tell(context, &freed, histories.as_deref(), args.dry)?;
-    if let (Some(most), Some(rest)) =
-        (args.max_size, rest.filter(|rest| args.max_size.is_some_and(|most| *rest > most)))
-    {
-        let (rest, most) = (human(rest), human(most));
-        context.talk.say(format_args!("{rest} stay, more than {most}: {NEEDED}"));
-    }
+    left.iter().for_each(|line| context.talk.say(line));
     Ok(code)
+}
+
+/// What is said when more is left than was asked for, once `freed` bytes more are given back.
+fn left(project: &Project, args: &GcArgs, freed: u64) -> Result<Option<String>> {
+    let Some(most) = args.max_size else { return Ok(None) };
+    let rest = project.need_store()?.usage()?.1.saturating_sub(freed);
+    Ok((rest > most).then(|| format!("{} stay, more than {}: {NEEDED}", human(rest), human(most))))
 }
 
 /// Why not everything can go.

@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::store::Source;
-use crate::store::content::{Piece, load_range};
+use crate::store::content::read_begin;
 use crate::tree::node::Node;
 use crate::tree::scan::Stat;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
@@ -64,15 +64,8 @@ pub fn is_side(dir: impl AsFd, name: &[u8], suffix: &[u8]) -> Option<bool> {
 /// When its content cannot be read.
 pub fn is_stored_side(source: &(impl Source + ?Sized), node: &Node, suffix: &[u8]) -> Result<bool> {
     let Node::File { content, size, .. } = node else { return Ok(false) };
-    let mut begin = Vec::new();
-    load_range(source, content, *size, 0..(*size).min(BEGIN as u64), &mut |_, piece| {
-        match piece {
-            Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
-            Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),
-        }
-        Ok(())
-    })?;
-    Ok(begins_one(suffix, &begin[..begin.len().min(BEGIN)]))
+    let begin = read_begin(source, content, *size, BEGIN as u64)?;
+    Ok(begins_one(suffix, &begin))
 }
 
 /// A journal without a header is one that is being written, or was used up; an index is zeros

@@ -1,8 +1,8 @@
 //! The name of a snapshot: UTC time and four hex digits, `20260102-030405-7f3a`.
 //!
 //! Names sort in the order in which they were made: within one second the digits go up,
-//! and a clock that was set back does not change that. A person may give any unique prefix or ending, or `@0` for the
-//! newest, `@1` for the one before it.
+//! and a clock that was set back does not change that. A person may give any unique prefix or
+//! ending, or `@0` for the newest, `@1` for the one before it.
 
 use super::clock::Clock;
 use crate::error::{Error, Kind, Result};

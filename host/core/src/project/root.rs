@@ -11,7 +11,7 @@ use super::{STORE, config};
 use crate::error::{Error, Kind, Result, show};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A found root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,19 @@ pub struct Found {
     pub root: PathBuf,
     /// Markers that were passed over because another user owns them.
     pub passed_over: Vec<PathBuf>,
+}
+
+/// An absolute path without `.` and `..`. No link is looked at.
+pub fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::Normal(name) => plain.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
 }
 
 /// Finds the root for the absolute path `here`, which need not exist any more.

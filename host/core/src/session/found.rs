@@ -16,7 +16,7 @@ use crate::disk::Dir;
 use crate::error::{Error, Result};
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::object::ObjectKind;
-use crate::store::content::{Piece, load_range};
+use crate::store::content::read_begin;
 use crate::store::{Source, Writer};
 use crate::tree::node::{Entry, Node};
 use crate::tree::root::{LeftOut, Why};
@@ -235,15 +235,7 @@ fn as_found(source: &dyn Source, mut entries: Vec<Entry>) -> Result<Found> {
     if let [file] = &entries[..]
         && let Node::File { content, size, .. } = file.node
     {
-        let mut begin = Vec::new();
-        let length = size.min(header::LENGTH as u64);
-        load_range(source, &content, size, 0..length, &mut |_, piece| {
-            match piece {
-                Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
-                Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),
-            }
-            Ok(())
-        })?;
+        let begin = read_begin(source, &content, size, header::LENGTH as u64)?;
         if Header::parse(&begin).is_some_and(|header| !header.is_cut(size)) {
             let state = state(source, &content, size)?;
             return Ok(Found::Image { file: entries.remove(0), state });

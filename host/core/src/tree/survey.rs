@@ -2,7 +2,8 @@
 //! capturing anything: for whoever wants to know before.
 //!
 //! Nothing is opened but directories, the few files that rules ask for, and files of the
-//! size of a database, for their first bytes. What is left out is counted, too. Ends at a limit: a home directory is not read for a question.
+//! size of a database, for their first bytes. What is left out is counted, too. Ends at a limit:
+//! a home directory is not read for a question.
 
 use super::directory::Directory;
 use super::git::{self, Standing};

@@ -9,11 +9,11 @@
 //! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
 //! sentences), `find` (a volume by its name), `compose` (those that its files name), `users`
 //! (who uses it), `hold` (holding them), `restart` (and not by the engine either), `let_go` (and
-//! letting them go), `marker` (the record of that, on the engine), `watch` (letting go when this process is gone), `place` (where the files
-//! are), `remote`, `inside` and `pipe` (this program in a container, seen from both ends),
-//! `image` and `elf` (what that is started from), `volume` (capture and restore), `outlives` (which
-//! files go with it). Knows no
-//! history; reads no environment but what it is lent.
+//! letting them go), `marker` (the record of that, on the engine), `watch` (letting go when this
+//! process is gone), `place` (where the files are), `remote`, `inside` and `pipe` (this program
+//! in a container, seen from both ends), `image` and `elf` (what that is started from), `volume`
+//! (capture and restore), `outlives` (which files go with it). Knows no history; reads no
+//! environment but what it is lent.
 
 pub(crate) mod compose;
 mod daemon;

@@ -7,6 +7,7 @@
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use snapback_core::error::{Error, Kind, Result};
+use snapback_core::project::root::plain;
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -146,19 +147,6 @@ fn leads_to(found: impl AsFd, root: &Path, path: &Path) -> Option<PathBuf> {
     let link = format!("/proc/self/fd/{}", found.as_fd().as_raw_fd());
     let real = std::fs::read_link(link).or_else(|_| path.canonicalize()).ok()?;
     (real != plain(path)).then(|| from(root, &real))
-}
-
-/// An absolute path without `.` and `..`, as it would lead without links.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::Normal(name) => plain.push(name),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    plain
 }
 
 /// `path` as seen from `root`; as it is when the two have no directory in common.

@@ -42,8 +42,7 @@ pub fn of(dir: &Dir, name: &[u8]) -> Vec<Holder> {
     if pids.is_empty() {
         pids = opening(&files);
     }
-    pids.remove(&std::process::id());
-    pids.into_iter().filter_map(holder).take(NAMED).collect()
+    named(pids)
 }
 
 /// Who still has a database open that was `name` in `dir` and was removed from there, with its
@@ -59,9 +58,7 @@ pub fn of_removed(dir: &Dir, name: &[u8]) -> Vec<Holder> {
         of.is_ok_and(|of| removed.contains(of.as_os_str().as_bytes()))
             && fs::metadata(fd).is_ok_and(|meta| meta.nlink() == 0)
     };
-    let mut pids = using(&is_removed);
-    pids.remove(&std::process::id());
-    pids.into_iter().filter_map(holder).take(NAMED).collect()
+    named(using(&is_removed))
 }
 
 /// The processes that hold locks on `files`. Devices are not compared: some file systems
@@ -98,8 +95,13 @@ fn using(is_meant: &dyn Fn(&Path) -> bool) -> BTreeSet<u32> {
 
 /// Who has the file with this device and inode open, this process aside.
 pub fn of_file(id: (u64, u64)) -> Vec<Holder> {
-    let pids = opening(&BTreeSet::from([id])).into_iter().filter(|pid| *pid != std::process::id());
-    pids.filter_map(holder).take(NAMED).collect()
+    named(opening(&BTreeSet::from([id])))
+}
+
+/// The first of `pids`, this process aside, as they are named.
+fn named(pids: BTreeSet<u32>) -> Vec<Holder> {
+    let others = pids.into_iter().filter(|pid| *pid != std::process::id());
+    others.filter_map(holder).take(NAMED).collect()
 }
 
 fn holder(pid: u32) -> Option<Holder> {

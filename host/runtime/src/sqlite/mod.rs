@@ -16,10 +16,11 @@
 //! trusted, nothing is loaded, no link is followed, and no file is touched but the
 //! database and its own.
 //!
-//! Rooms: `place` (where it is), `open` (connections), `route` (how it is to be
-//! read), `own` (whether SQLite may be let at it), `image` (reading it), `copy` (what was left behind, recovered elsewhere),
-//! `capture`; `recover` and `stored` (what is to come back, checked), `lock` (what is there, held
-//! fast), `restore`, `pages`, `whole`, `put` (three ways to put it back); `compare` (what differs between two); `holders`.
+//! Rooms: `place` (where it is), `open` (connections), `route` (how it is to be read), `own`
+//! (whether SQLite may be let at it), `image` (reading it), `copy` (what was left behind,
+//! recovered elsewhere), `capture`; `recover` and `stored` (what is to come back, checked),
+//! `lock` (what is there, held fast), `restore`, `pages`, `whole`, `put` (three ways to put it
+//! back); `compare` (what differs between two); `holders`.
 
 mod capture;
 mod claim;

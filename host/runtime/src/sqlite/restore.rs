@@ -26,7 +26,7 @@ use snapback_core::database::{Database as Captured, Found, Seen, may_be_database
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::Key;
-use snapback_core::store::content::{Piece, load_range};
+use snapback_core::store::content::read_begin;
 use snapback_core::tree::node::{Entry, Node};
 use std::sync::Arc;
 
@@ -302,15 +302,8 @@ impl Restore<'_> {
     /// # Errors
     /// When they cannot be read.
     pub fn begin_of(&self, file: &Entry) -> Result<Vec<u8>> {
-        let ((key, size), mut begin) = (content(file), Vec::new());
-        load_range(self.call.source()?, &key, size, 0..header::LENGTH as u64, &mut |_, piece| {
-            match piece {
-                Piece::Bytes(bytes) => begin.extend_from_slice(bytes),
-                Piece::Zeros(length) => begin.resize(begin.len() + length as usize, 0),
-            }
-            Ok(())
-        })?;
-        Ok(begin)
+        let (key, size) = content(file);
+        read_begin(self.call.source()?, &key, size, header::LENGTH as u64)
     }
 
     /// Somebody wrote to it since it was captured.

@@ -201,8 +201,16 @@ pub fn read_all(source: &(impl Source + ?Sized), key: &Key, size: u64, limit: u6
             format!("content of {size} is too large for this"),
         ));
     }
+    read_begin(source, key, size, size)
+}
+
+/// The first `length` bytes of the content `key` of `size` bytes; all of it, when it is shorter.
+///
+/// # Errors
+/// As [`load`] has them.
+pub fn read_begin(source: &(impl Source + ?Sized), key: &Key, size: u64, length: u64) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    load(source, key, size, &mut |_, piece| {
+    load_range(source, key, size, 0..length, &mut |_, piece| {
         match piece {
             Piece::Bytes(bytes) => out.extend_from_slice(bytes),
             Piece::Zeros(length) => out.resize(out.len() + length as usize, 0),

@@ -25,7 +25,9 @@ pub use compare::{EachRange, differing};
 pub use file::{name_file, store_file, store_still};
 pub use first::with_first_block;
 pub use list::{List, children};
-pub use load::{EachPiece, Leaf, Piece, begins_shared, load, load_range, pieces, read_all, spread, view};
+pub use load::{
+    EachPiece, Leaf, Piece, begins_shared, load, load_range, pieces, read_all, read_begin, spread, view,
+};
 
 /// Content of more bytes than this is large: all threads together read and write it, and
 /// where file systems share blocks between files, it is shared.
