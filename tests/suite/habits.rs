@@ -54,7 +54,7 @@ fn ids_paths_targets_and_backends_are_completed() {
 fn the_scripts_make_shells_complete() {
     for shell in ["bash", "zsh", "fish"] {
         let s = sandbox();
-        s.write("f", "0");
+        s.write("fresh", "0");
         s.ok(["snap"]);
         let id = newest(&s);
         s.ok(["completions", shell]).prints("SNAPBACK_COMPLETE");
@@ -89,6 +89,21 @@ fn the_scripts_make_shells_complete() {
         t.until(&format!("snapback show {id}"));
         t.press(&["Enter"]);
         t.until("(manual)");
+        // Behind `--` the command completes itself: its name, and its files.
+        s.write("made/since-then", "");
+        t.write("snapback run -q -- mkfif");
+        t.press(&["Tab"]);
+        t.until("-- mkfifo");
+        t.press(&["C-u"]);
+        t.write("snapback run -q -- cat made/sin");
+        t.press(&["Tab"]);
+        t.until("cat made/since-then");
+        t.press(&["C-u"]);
+        // What bash takes for the end of a word is none.
+        t.write("snapback diff @0 --path fre");
+        t.press(&["Tab"]);
+        t.until("--path fresh");
+        t.press(&["C-u"]);
     }
     sandbox().snapback(["completions", "tcsh"]).exits(2).says("bash");
 }

@@ -189,7 +189,7 @@ fn the_report_of_a_run_says_why_the_command_was_not_started() {
     assert!(told["error"]["message"].as_str().unwrap().contains("no-such-command-here"), "{told}");
     assert!(told["id"].is_null() && told["snapshot"].is_null() && told["changes"].is_null(), "{told}");
     s.sh("printf '#!/no/such/interpreter\\n' > script; chmod +x script");
-    let told = run(&["--", "./script"], 126);
+    let told = run(&["--", "./script"], 127);
     assert!(told["error"]["message"].as_str().unwrap().contains("first line"), "{told}");
     assert_eq!(told["id"], newest(&s).as_str());
     s.write("snapback.toml", "[snapshot]\nignor = []\n");

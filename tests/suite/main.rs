@@ -10,6 +10,7 @@ mod configuration;
 mod crafted;
 mod damage;
 mod docker;
+mod ends;
 mod foreign;
 mod full_disk;
 mod git;

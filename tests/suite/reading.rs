@@ -142,3 +142,21 @@ fn a_snapshot_is_shown_with_what_it_lacks() {
         assert!(show.contains(text), "{text}\n{show}");
     }
 }
+
+#[test]
+fn a_terminal_that_can_do_nothing_gets_no_colour_and_no_pager() {
+    if !have("script") {
+        return;
+    }
+    let s = sandbox();
+    changed(&s);
+    for (term, all) in [("xterm", true), ("dumb", false)] {
+        let mut script = s.command("script");
+        script.args(["-qefc", "\"$SNAPBACK\" diff", "/dev/null"]);
+        script.env("TERM", term).env("PAGER", "touch ../paged; cat");
+        let shown = s.finish(&mut script).exits(0).out();
+        assert!(shown.contains("gone"), "{shown}");
+        assert_eq!((shown.contains('\u{1b}'), s.has("../paged")), (all, all), "{term}: {shown}");
+        s.sh("rm -f ../paged");
+    }
+}

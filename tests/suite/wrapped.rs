@@ -23,17 +23,6 @@ fn its_exit_code_is_passed_on() {
 }
 
 #[test]
-fn death_by_signal_is_128_and_the_number() {
-    let s = sandbox();
-    for number in [1, 2, 3, 6, 9, 10, 12, 13, 14, 15, 34, 64] {
-        let output = s.snapback(["run", "--", "sh", "-c", &format!("kill -{number} $$; sleep 9")]);
-        output.exits(128 + number);
-        assert!(output.status.code().is_some(), "snapback itself exits\n{output}");
-    }
-    assert_eq!(s.ok(["list", "--json"]).json()[0]["state"], "ended");
-}
-
-#[test]
 fn a_command_that_is_not_there_or_cannot_be_executed() {
     let s = sandbox();
     s.write("data", "x");

@@ -18,7 +18,7 @@ use snapback_core::history::Id;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,8 @@ pub const ROOT: &str = "SNAPBACK_ROOT";
 
 /// What the shell says of a file that is no program and has no `#!` line.
 const ENOEXEC: i32 = 8;
+/// Bytes at the start of such a file that are looked at.
+const LOOKED_AT: u64 = 128;
 
 /// A command that is there and can be executed, as far as can be seen.
 #[derive(Debug)]
@@ -104,7 +106,7 @@ impl<'a> Wrapped<'a> {
         };
         let started = signals.starting(|| match spawn(&mut self.command(name)) {
             // No program and no `#!` line: the shell takes it for its own, and so does this.
-            Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
+            Err(error) if error.raw_os_error() == Some(ENOEXEC) && is_text(&self.file) => {
                 let mut shell = Command::new("/bin/sh");
                 shell.arg(&self.file).args(&self.words[1..]);
                 spawn(self.placed(&mut shell))
@@ -115,6 +117,7 @@ impl<'a> Wrapped<'a> {
             io::ErrorKind::NotFound if !self.file.exists() => no_command(name, self.words.len()),
             // The file is there: what its `#!` line names is not.
             io::ErrorKind::NotFound => not_executable(&self.file, Obstacle::Interpreter),
+            _ if error.raw_os_error() == Some(ENOEXEC) => not_executable(&self.file, Obstacle::Foreign),
             _ => {
                 let error = Error::io(error, "could not start", &self.file);
                 Unstartable { error, code: Code::NOT_EXECUTABLE }
@@ -177,6 +180,14 @@ fn stop_with(pid: Pid) {
     }
 }
 
+/// Whether a file looks like a script: shells look for a zero byte in its first line, too.
+fn is_text(file: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = fs::File::open(file).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut start));
+    let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && !line.contains(&0)
+}
+
 /// There is no command `name`, the first of so many `words`.
 fn no_command(name: &OsStr, words: usize) -> Unstartable {
     const OF_A_SHELL: &[u8] = b" \t\n;&|<>$`(){}*?!~";
@@ -197,6 +208,8 @@ enum Obstacle {
     Directory,
     Permission,
     Interpreter,
+    /// Neither a program of this machine nor a script.
+    Foreign,
 }
 
 fn not_executable(file: &Path, obstacle: Obstacle) -> Unstartable {
@@ -207,9 +220,18 @@ fn not_executable(file: &Path, obstacle: Obstacle) -> Unstartable {
             "the program that its first line names is missing",
             "the line begins with `#!`; correct it, or install that program",
         ),
+        Obstacle::Foreign => (
+            "it is neither a program for this processor nor a script",
+            "get one that is made for this machine (`uname -m` names it)",
+        ),
     };
     let error = Error::new(Kind::Denied, format!("could not execute {}: {why}", show(file))).hint(hint);
-    Unstartable { error, code: Code::NOT_EXECUTABLE }
+    let code = match obstacle {
+        Obstacle::Directory | Obstacle::Permission | Obstacle::Foreign => Code::NOT_EXECUTABLE,
+        // To a shell, what is not there is the command.
+        Obstacle::Interpreter => Code::NO_COMMAND,
+    };
+    Unstartable { error, code }
 }
 
 #[cfg(test)]

@@ -29,6 +29,12 @@ use std::path::{Path, PathBuf};
 /// Set by the generated scripts to the name of their shell.
 const VARIABLE: &str = "SNAPBACK_COMPLETE";
 const SHELLS: [&dyn EnvCompleter; 3] = [&Bash, &Zsh, &Fish];
+/// What a script says of its own, by its shell: that the command of a run completes itself.
+const OWN: [(&str, &str); 3] = [
+    ("bash", include_str!("complete/after.bash")),
+    ("zsh", include_str!("complete/after.zsh")),
+    ("fish", include_str!("complete/whole.fish")),
+];
 /// Snapshots that are offered: the newest.
 const OFFERED: usize = 100;
 
@@ -49,10 +55,13 @@ pub fn answered() -> Option<Code> {
 /// When there is none for it.
 pub fn script(shell: &str) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    if let Some(shell) = Shells(&SHELLS).completer(shell) {
+    // Fish would ask both.
+    if let Some(shell) = Shells(&SHELLS).completer(shell).filter(|shell| shell.name() != "fish") {
         let written = shell.write_registration(VARIABLE, "snapback", "snapback", "snapback", &mut text);
         written.map_err(|error| Error::io(error, "could not make", "the script"))?;
     }
+    let own = OWN.iter().filter(|(name, _)| *name == shell);
+    own.for_each(|(_, own)| text.extend_from_slice(own.as_bytes()));
     Ok(text)
 }
 

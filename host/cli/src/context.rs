@@ -29,6 +29,7 @@ use snapback_core::text::Bytes;
 use snapback_runtime::reach::{Surroundings, address};
 use snapback_runtime::trust::Trust;
 use snapback_runtime::{Registry, Setup};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -50,6 +51,8 @@ pub struct Context {
     pub cancel: Cancel,
     /// How the wrapped command ended, once it has.
     pub ended: Option<Code>,
+    /// The fifo that a report goes to, whose reader would see its end if it was let go.
+    pub fifo: Option<File>,
     /// The backends, once they are asked for, and the root they are for.
     registry: OnceLock<(PathBuf, Arc<Registry>)>,
 }
@@ -64,10 +67,11 @@ impl Context {
         };
         Self {
             talk: Talk::new(global.quiet, global.verbose, global.json),
-            terminal: Terminal::look(global.color, places.no_color),
+            terminal: Terminal::look(global.color, places.no_color || places.dumb),
             out: Out::new(),
             cancel: Cancel::default(),
             ended: None,
+            fifo: None,
             registry: OnceLock::new(),
             global,
             here,
@@ -124,7 +128,10 @@ impl Context {
             home: self.places.home.clone(),
             clock: Arc::new(System),
             backends: self.backends(&root),
-            report: Arc::new(Progress::new(self.talk, self.terminal.err && !self.global.quiet)),
+            report: Arc::new(Progress::new(
+                self.talk,
+                self.terminal.err && !self.places.dumb && !self.global.quiet,
+            )),
             cancel: self.cancel.clone(),
             inside: self.places.run_id.clone(),
             pace: Pace::default(),

@@ -1,38 +1,51 @@
 //! Exit codes: the one place that turns what happened into a number.
 
+use crate::signals;
 use snapback_core::error::{Error, Kind};
+use std::process::ExitCode;
 
-/// What the process ends with.
+/// What the process ends with: a number, and the signal that ended the wrapped command, if
+/// one did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code(pub u8);
+pub struct Code(pub u8, Option<i32>);
 
 impl Code {
     /// All is done.
-    pub const DONE: Self = Self(0);
+    pub const DONE: Self = Self(0, None);
     /// It failed.
-    pub const FAILED: Self = Self(1);
+    pub const FAILED: Self = Self(1, None);
     /// `diff --exit-code` found changes.
-    pub const CHANGES: Self = Self(1);
+    pub const CHANGES: Self = Self(1, None);
     /// What was typed makes no sense; with `diff --exit-code`, any error.
-    pub const USAGE: Self = Self(2);
+    pub const USAGE: Self = Self(2, None);
     /// Done, but not with everything that was meant.
-    pub const PARTLY: Self = Self(3);
+    pub const PARTLY: Self = Self(3, None);
     /// `run`: snapback failed, and the command was not started.
-    pub const NOT_STARTED: Self = Self(125);
+    pub const NOT_STARTED: Self = Self(125, None);
     /// `run`: the command cannot be executed.
-    pub const NOT_EXECUTABLE: Self = Self(126);
+    pub const NOT_EXECUTABLE: Self = Self(126, None);
     /// `run`: there is no such command.
-    pub const NO_COMMAND: Self = Self(127);
+    pub const NO_COMMAND: Self = Self(127, None);
 
     /// For a command that ended with `status` by itself.
     pub fn of_exit(status: i32) -> Self {
         // The system keeps eight bits of what a program ends with.
-        Self(status.to_le_bytes()[0])
+        Self(status.to_le_bytes()[0], None)
     }
 
     /// For a command that a signal ended.
     pub fn of_signal(signal: i32) -> Self {
-        Self(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
+        Self(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)), Some(signal))
+    }
+
+    /// Ends with it, at the very end: as the wrapped command was ended by a signal, so is this,
+    /// and whoever waits sees the same as without snapback. A shell shows 128+n, and leaves
+    /// the script that an interrupt was meant for.
+    pub fn end(self) -> ExitCode {
+        if let Some(signal) = self.1 {
+            signals::die_of(signal);
+        }
+        ExitCode::from(self.0)
     }
 
     /// For an error of any command but `run`.
@@ -59,10 +72,10 @@ mod tests {
 
     #[test]
     fn codes_are_those_of_the_shell() {
-        assert_eq!(Code::of_exit(7), Code(7));
-        assert_eq!(Code::of_exit(256 + 7), Code(7));
-        assert_eq!(Code::of_signal(15), Code(143));
-        assert_eq!(Code::of_signal(64), Code(192));
+        assert_eq!(Code::of_exit(7), Code(7, None));
+        assert_eq!(Code::of_exit(256 + 7), Code(7, None));
+        assert_eq!(Code::of_signal(15), Code(143, Some(15)));
+        assert_eq!(Code::of_signal(64), Code(192, Some(64)));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
 //! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
 //! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`,
-//! `signals`, `survivors` and `interval` (the wrapped command), `exit` (the codes).
+//! `signals`, `survivors`, `interval` and `reported` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
@@ -25,6 +25,7 @@ mod places;
 mod process;
 mod progress;
 mod render;
+mod reported;
 mod review;
 mod signals;
 mod survivors;
@@ -44,13 +45,13 @@ fn main() -> ExitCode {
     faults::in_words();
     umask::spare_owner();
     if let Some(code) = commands::inside::run().or_else(complete::answered) {
-        return ExitCode::from(code.0);
+        return code.end();
     }
     let code = match Cli::try_parse() {
         Ok(cli) => run(cli),
         Err(error) => usage::tell(&error),
     };
-    ExitCode::from(code.0)
+    code.end()
 }
 
 fn run(cli: Cli) -> Code {

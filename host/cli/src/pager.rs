@@ -27,9 +27,14 @@ pub struct Chosen {
 }
 
 /// The pager that the environment `variable` names; none when it is empty or shows things
-/// as they are.
+/// as they are, and on a terminal that can do nothing, unless it is meant for this program.
 pub fn chosen(variable: impl Fn(&str) -> Option<OsString>) -> Option<Chosen> {
-    let named = ["SNAPBACK_PAGER", "PAGER"].into_iter().find_map(&variable).unwrap_or_else(|| "less".into());
+    let is_dumb = || variable("TERM").is_some_and(|term| term == "dumb");
+    let named = match variable("SNAPBACK_PAGER") {
+        Some(named) => named,
+        None if is_dumb() => return None,
+        None => variable("PAGER").unwrap_or_else(|| "less".into()),
+    };
     let variables = [LESS, LV].into_iter().filter(|(name, _)| variable(name).is_none()).collect();
     (!named.is_empty() && named != "cat").then_some(Chosen { named, variables })
 }
@@ -94,5 +99,7 @@ mod tests {
         assert_eq!(named(&[("SNAPBACK_PAGER", "most"), ("PAGER", "more")]), Some("most".into()));
         assert_eq!(named(&[("SNAPBACK_PAGER", ""), ("PAGER", "more")]), None);
         assert_eq!(named(&[("PAGER", "cat")]), None);
+        assert_eq!(named(&[("TERM", "dumb"), ("PAGER", "more")]), None);
+        assert_eq!(named(&[("TERM", "dumb"), ("SNAPBACK_PAGER", "more")]), Some("more".into()));
     }
 }

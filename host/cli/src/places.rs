@@ -45,6 +45,8 @@ pub struct Places {
     pub pager: Option<pager::Chosen>,
     /// The user wants no colour.
     pub no_color: bool,
+    /// The terminal says of itself that it only writes one line below the other.
+    pub dumb: bool,
     /// The user whose files these are.
     pub uid: u32,
     /// The current directory, also when it is gone.
@@ -88,6 +90,7 @@ impl Places {
             git: git(home.clone()),
             pager: pager::chosen(|name| env::var_os(name)),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+            dumb: env::var_os("TERM").is_some_and(|term| term == "dumb"),
             here: here(),
             // As a root is: links are resolved, or the one would not be known by the other.
             home: home.map(|home| fs::canonicalize(&home).unwrap_or(home)),

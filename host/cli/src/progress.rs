@@ -4,10 +4,11 @@
 //! where standard error is no terminal. What is said meanwhile stands above the bar.
 
 use crate::talk::Talk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use snapback_core::error::{Error, escaped};
 use snapback_core::report::Report;
 use snapback_core::session::Finished;
+use std::fmt::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -76,11 +77,15 @@ impl Work {
 fn style(total: Option<u64>, bytes: bool) -> ProgressStyle {
     let text = match (total, bytes) {
         (Some(_), true) => "{msg} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
-        (Some(_), false) => "{msg} {wide_bar} {human_pos}/{human_len}, {per_sec}, {eta} left",
+        (Some(_), false) => "{msg} {wide_bar} {human_pos}/{human_len}, {rate}, {eta} left",
         (None, true) => "{msg} {spinner} {bytes}, {bytes_per_sec}",
-        (None, false) => "{msg} {spinner} {human_pos}, {per_sec}",
+        (None, false) => "{msg} {spinner} {human_pos}, {rate}",
     };
-    ProgressStyle::with_template(text).expect("it is one of these four")
+    let style = ProgressStyle::with_template(text).expect("it is one of these four");
+    // There are no parts of an item.
+    style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
+        let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
+    })
 }
 
 impl Report for Progress {
@@ -103,6 +108,10 @@ impl Report for Progress {
             };
         } else {
             work.total = work.total.zip(total).map(|(a, b)| a.saturating_add(b));
+            if let Some(bar) = &work.bar {
+                bar.set_style(style(work.total, work.bytes));
+                work.total.map_or_else(|| bar.unset_length(), |total| bar.set_length(total));
+            }
         }
     }
 
@@ -115,6 +124,10 @@ impl Report for Progress {
         if let Ok(mut work) = self.work.try_lock()
             && let Some(bar) = work.bar()
         {
+            // Files that grow are more than was said of them.
+            if bar.length().is_some_and(|total| total < done) {
+                bar.set_length(done);
+            }
             bar.set_position(done);
         }
     }
@@ -187,6 +200,16 @@ mod tests {
             let bar = work.bar.as_ref().expect("it takes long");
             assert_eq!((bar.position(), bar.length(), bar.message()), (7, Some(15), "reading".to_owned()));
         }
+        let total = || progress.work().bar.as_ref().and_then(ProgressBar::length);
+        // What begins while it is drawn, and what was more than it was said to be.
+        progress.begin("and this", Some(5), "items");
+        assert_eq!(total(), Some(20));
+        progress.advance(23);
+        assert_eq!(total(), Some(30));
+        progress.begin("and something", None, "items");
+        assert_eq!(total(), None);
+        progress.end();
+        progress.end();
         progress.end();
         assert!(progress.work().bar.is_some(), "the other one goes on");
         progress.end();

@@ -8,7 +8,7 @@
 //! waited for, since it may belong to another one by then.
 
 use crate::{process, terminal};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{DumpableBehavior, Pid, Signal, getpid, kill_process, set_dumpable_behavior};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
@@ -33,8 +33,8 @@ enum Phase {
     Before { asked: bool, kept: Option<Signal> },
     /// The command runs.
     Running(Pid),
-    /// The command has ended: a signal stops what snapback still does.
-    After,
+    /// The command has ended: a signal stops what snapback still does, a second one everything.
+    After { asked: bool },
 }
 
 /// Catches signals until it is dropped.
@@ -95,7 +95,7 @@ impl Signals {
         let mut phase = lock(&self.phase);
         let (value, gone) = reap();
         if gone {
-            *phase = Phase::After;
+            *phase = Phase::After { asked: false };
         }
         value
     }
@@ -135,9 +135,21 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
             let alone = !matches!(origin.cause, Cause::Kernel);
             *phase = Phase::Before { asked: true, kept: Signal::from_named_raw(signal).filter(|_| alone) };
         }
-        Phase::After if stops => cancel.cancel(),
-        Phase::After if signal != SIGTSTP => {}
-        Phase::Before { .. } | Phase::After => drop(emulate_default_handler(signal)),
+        Phase::After { asked: false } if stops => {
+            cancel.cancel();
+            *phase = Phase::After { asked: true };
+        }
+        Phase::After { .. } if !stops && signal != SIGTSTP => {}
+        Phase::Before { .. } | Phase::After { .. } => drop(emulate_default_handler(signal)),
+    }
+}
+
+/// Ends this process as `signal` ends one that does nothing about it, without a core of its own.
+/// Comes back where that cannot be: the first process of a container is spared by the kernel,
+/// and what some signals do by default is not known here.
+pub fn die_of(signal: i32) {
+    if !getpid().is_init() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok() {
+        let _ = emulate_default_handler(signal);
     }
 }
 

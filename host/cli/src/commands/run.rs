@@ -15,7 +15,7 @@ use crate::render::beyond;
 use crate::render::words::{Counts, count};
 use crate::signals::{self, Signals};
 use crate::survivors::{self, Survivor};
-use crate::{contents, places};
+use crate::{contents, places, reported};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
 use snapback_core::project::STORE;
@@ -129,10 +129,11 @@ fn directory(context: &Context) -> Result<Option<PathBuf>> {
 }
 
 /// Where the report goes. That it cannot be written is better known before the command runs.
-fn report_file(context: &Context, args: &RunArgs) -> Result<Option<PathBuf>> {
+fn report_file(context: &mut Context, args: &RunArgs) -> Result<Option<PathBuf>> {
     let Some(file) = &args.report else { return Ok(None) };
     let file = places::resolve(&context.here, file);
     let folder = file.parent().unwrap_or(Path::new("/"));
+    context.fifo = reported::fifo(&file)?;
     let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK);
     writable.map_err(|error| {
         Error::io(error, "could not write the report into", folder)
@@ -330,7 +331,7 @@ fn write_report(context: &Context, file: Option<&Path>, report: RunReport<'_>) {
     let Some(file) = file else { return };
     let mut text = serde_json::to_vec_pretty(&report).expect("a report can be written as JSON");
     text.push(b'\n');
-    if let Err(error) = fs::write(file, text) {
+    if let Err(error) = reported::write(file, &text) {
         context.talk.error(&Error::io(error, "could not write the report", file));
     }
 }

@@ -1,0 +1,72 @@
+//! The file that the report of a run goes to, which may be a fifo.
+//!
+//! Invariant: nobody is waited for who does not read. A fifo without a reader is refused
+//! before the command starts; while one is held open, its reader sees no end of it.
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use snapback_core::error::{Error, Kind, Result, show};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Holds `file` open if it is a fifo.
+///
+/// # Errors
+/// When it is one that nobody reads, or may be written by nobody here.
+pub fn fifo(file: &Path) -> Result<Option<File>> {
+    if !fs::metadata(file).is_ok_and(|meta| meta.file_type().is_fifo()) {
+        return Ok(None);
+    }
+    open(file).map(Some).map_err(|error| match error.raw_os_error() {
+        Some(no_reader) if no_reader == rustix::io::Errno::NXIO.raw_os_error() => {
+            let why = format!("nobody reads the fifo {}, which the report is to go to", show(file));
+            Error::new(Kind::Busy, why).hint("start what reads it first, or name a file")
+        }
+        _ => Error::io(error, "could not write the report into", file),
+    })
+}
+
+/// Writes the report.
+///
+/// # Errors
+/// When it cannot be, or nobody reads the fifo that it goes to any more.
+pub fn write(file: &Path, text: &[u8]) -> io::Result<()> {
+    let mut open = open(file)?;
+    // Its reader may take its time.
+    fcntl_setfl(&open, fcntl_getfl(&open)?.difference(OFlags::NONBLOCK))?;
+    open.write_all(text)
+}
+
+fn open(file: &Path) -> io::Result<File> {
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    File::options().write(true).create(true).truncate(true).custom_flags(at_once).open(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_fifo_is_written_to_whoever_reads_it_and_refused_without() {
+        let dir = std::env::temp_dir().join(format!("snapback-cli-reported-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let (plain, pipe) = (dir.join("plain"), dir.join("pipe"));
+        assert!(fifo(&plain).unwrap().is_none());
+        write(&plain, b"longer than it").unwrap();
+        write(&plain, b"this").unwrap();
+        assert_eq!(fs::read(&plain).unwrap(), b"this");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(fifo(&pipe).unwrap_err().kind(), Kind::Busy);
+        assert_eq!(write(&pipe, b"x").unwrap_err().raw_os_error(), Some(6));
+        // As a reader has it that waits for a writer, which here is its own.
+        let reader = File::options().read(true).write(true).open(&pipe).unwrap();
+        assert!(fifo(&pipe).unwrap().is_some());
+        write(&pipe, b"report").unwrap();
+        let mut seen = [0; 6];
+        io::Read::read_exact(&mut &reader, &mut seen).unwrap();
+        assert_eq!(&seen, b"report");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

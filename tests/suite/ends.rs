@@ -1,0 +1,127 @@
+//! How a run ends for whoever waits for it: as its command would have ended alone.
+
+use crate::sandbox;
+use rustix::process::Signal;
+use snapback_tests::{Sandbox, have, until};
+use std::os::unix::process::ExitStatusExt;
+
+#[test]
+fn death_by_signal_is_the_same_death() {
+    let s = sandbox();
+    for number in [1, 2, 3, 6, 9, 10, 11, 12, 13, 14, 15, 34, 64] {
+        let output = s.snapback(["run", "--", "sh", "-c", &format!("kill -{number} $$; sleep 9")]);
+        output.exits(128 + number);
+        // What a number of these means is up to programs, and not known to die of by default.
+        let by_signal = (number < 32).then_some(number);
+        assert_eq!((output.status.signal(), output.status.core_dumped()), (by_signal, false), "{output}");
+        assert_eq!(s.ok(["list", "--json"]).json()[0]["exit_code"], 128 + number);
+    }
+    assert_eq!(s.ok(["list", "--json"]).json()[0]["state"], "ended");
+    // A code of that size is a code, and so is what takes the place of the command's own.
+    let output = s.snapback(["run", "--", "sh", "-c", "exit 143"]);
+    assert_eq!(output.exits(143).status.signal(), None);
+    let spoil =
+        "for pack in .snapback/packs/*; do chmod u+w $pack; : > $pack; done; echo bad > f; kill -TERM $$";
+    s.write("f", "0");
+    let output = s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", spoil]);
+    assert_eq!(output.exits(125).status.signal(), None);
+}
+
+#[test]
+fn what_a_failed_run_did_is_undone_before_it_ends_by_the_signal() {
+    let s = sandbox();
+    s.write("f", "0");
+    let script = "echo 1 > f; kill -TERM $$";
+    let output = s.snapback(["run", "--undo-on-failure", "--report", "../report", "--", "sh", "-c", script]);
+    assert_eq!(output.exits(143).status.signal(), Some(15));
+    assert_eq!(s.read("f"), "0");
+    let report: serde_json::Value = serde_json::from_str(&s.read("../report")).unwrap();
+    assert_eq!(report["exit_code"], 143);
+}
+
+#[test]
+fn an_interrupt_ends_the_script_that_a_run_stands_in() {
+    if !have("python3") {
+        return;
+    }
+    let s = sandbox();
+    s.write(
+        "loop.sh",
+        "for i in 1 2 3; do \"$SNAPBACK\" run -q -- sh -c 'echo at-work; exec sleep 600'; done\necho END\n",
+    );
+    let script = r#"
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], [sys.argv[1], "loop.sh"])
+seen = b""
+def more():
+    global seen
+    try: some = os.read(fd, 4096)
+    except OSError: some = b""
+    seen += some
+    return some
+while b"at-work" not in seen: assert more(), seen
+os.write(fd, b"\x03")
+while more(): pass
+_, status = os.waitpid(pid, 0)
+sys.exit(0 if seen.count(b"at-work") == 1 and b"END" not in seen and os.WIFSIGNALED(status) else repr((seen, status)))
+"#;
+    for shell in ["bash", "dash", "zsh"].into_iter().filter(|shell| have(shell)) {
+        s.finish(s.command("python3").args(["-c", script, shell])).exits(0);
+    }
+}
+
+#[test]
+fn what_cannot_be_started_has_the_codes_of_shells() {
+    let s = sandbox();
+    s.sh("printf '#!/no/such\\n' > astray; chmod +x astray");
+    s.sh("printf 'echo plain; exit 4\\n' > plain; chmod +x plain; : > empty; chmod +x empty");
+    // A program, but for another processor; and no program at all.
+    let mut program = std::fs::read("/bin/true").unwrap();
+    program[18] = 0xb7 ^ program[18];
+    s.write("foreign", &program);
+    s.write("bytes", b"\0\x01\x02");
+    s.sh("chmod +x foreign bytes");
+    for (name, code, words) in [
+        ("./astray", 127, "the program that its first line names is missing"),
+        ("./foreign", 126, "neither a program for this processor nor a script"),
+        ("./bytes", 126, "neither a program for this processor nor a script"),
+    ] {
+        let shell = s.finish(s.command("dash").args(["-c", name]));
+        let said = s.snapback(["run", "--", name]);
+        assert_eq!(said.fails(code, &[words]).code(), shell.code(), "{name}");
+    }
+    s.snapback(["run", "-q", "--", "./plain"]).exits(4).prints("plain");
+    s.ok(["run", "--", "./empty"]);
+}
+
+/// Whether the command of the run has ended, and snapback is at work on what comes after it.
+fn reports(s: &Sandbox) -> bool {
+    s.ok(["list", "--json"]).json()[0]["state"] == "ended"
+}
+
+#[test]
+fn nobody_is_waited_for_who_does_not_read_the_report() {
+    let s = sandbox();
+    s.sh("mkfifo ../fifo");
+    let said = s.snapback(["run", "--report", "../fifo", "--", "touch", "started"]);
+    said.fails(125, &["nobody reads the fifo"]);
+    assert!(!s.has("started"));
+    // Whoever reads it gets it whole.
+    let read = s.sh(
+        "cat ../fifo > ../copy & \"$SNAPBACK\" run -q --report ../fifo -- touch started; wait; cat ../copy",
+    );
+    let report: serde_json::Value = serde_json::from_str(&read).unwrap();
+    assert_eq!(report["changes"][0]["path"], "started");
+    // One that has stopped reading does not keep it: more is written than a fifo holds.
+    s.sh("i=0; while [ $i -lt 2000 ]; do : > many-files-with-long-names-$i; i=$((i+1)); done");
+    let fifo = std::fs::File::options().read(true).write(true).open(s.home().join("fifo")).unwrap();
+    let mut run = s.start(["run", "--report", "../fifo", "--", "sh", "-c", "rm many-*"]);
+    until("the end of the command", || reports(&s));
+    run.signal(Signal::TERM);
+    run.signal(Signal::HUP);
+    let status = run.wait();
+    assert!(matches!(status.signal(), Some(1 | 15)), "{status}");
+    drop(fifo);
+}
