@@ -63,6 +63,50 @@ fn what_the_next_undo_and_redo_need_is_never_dropped() {
 }
 
 #[test]
+fn runs_that_change_nothing_push_nothing_out() {
+    let s = configured("[retention]\nkeep = 4\n");
+    s.write("d/f", "0");
+    s.write("g", "0");
+    let record = Record::take(&s.project());
+    s.run("rm -r d");
+    s.run("echo A > g");
+    for n in 0..8 {
+        s.run("true");
+        assert!(ids(&s).len() <= 4, "{n}");
+    }
+    // Each undo takes back one of the steps that are left.
+    let undone = (0..4).find(|_| {
+        s.ok(["undo"]);
+        s.project().join("d/f").exists()
+    });
+    assert!(undone.is_some(), "what was removed cannot be brought back");
+    assert!(record.is_like(&Record::take(&s.project())));
+    s.ok(["verify"]);
+}
+
+#[test]
+fn what_is_taken_during_a_run_pushes_out_nothing_from_before_it() {
+    let s = configured("[retention]\nkeep = 4\n");
+    s.write("f", "0");
+    let record = Record::take(&s.project());
+    s.run("echo A > f");
+    let before = ids(&s);
+    s.run("for n in 1 2 3 4 5 6 7 8; do echo $n > f; \"$SNAPBACK\" snap -q; done");
+    let now = ids(&s);
+    assert!(before.iter().all(|id| now.contains(id)), "{before:?} {now:?}");
+    assert_eq!(now.len(), 2 + 4, "of those that it took, so many as of others");
+    s.ok(["undo"]);
+    s.ok(["undo"]);
+    assert!(record.is_like(&Record::take(&s.project())));
+    // Once the run goes, they go as well.
+    for n in 0..5 {
+        s.run(&format!("echo {n} > g"));
+    }
+    assert!(ids(&s).len() <= 4, "{:?}", ids(&s));
+    s.ok(["verify"]);
+}
+
+#[test]
 fn a_run_cannot_shorten_the_history_through_the_project() {
     let s = configured("[retention]\nkeep = 20\n");
     s.write("f", "0");

@@ -4,6 +4,7 @@
 //! newest run, runs that are going on, and pinned snapshots. A record goes in one step
 //! (a rename); a crash after that leaves only what the next command removes.
 
+use super::capture::holds_with_git;
 use super::twin::hide;
 use super::{Project, Session};
 use crate::error::{Error, Kind, Result};
@@ -193,10 +194,14 @@ impl Project {
         let mut kept_bytes = 0u64;
         let total = self.need_store()?.usage()?.1;
         let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
-        let mut crowd = Crowd::default();
+        let source = self.need_store()?;
+        let repeats =
+            |old: &Snapshot, new: &Snapshot| holds_with_git(&**source, old, &new.targets).unwrap_or(false);
+        let during = self.env.user.retention.interval_keep;
+        let crowd = too_many(&records, bounds.keep, during, repeats);
         for (place, record) in records.iter().enumerate() {
             let age = now.duration_since(record.created.0);
-            let too_many = crowd.exceeds(record, bounds.keep, self.env.user.retention.interval_keep);
+            let too_many = crowd.contains(&record.id);
             let too_old = bounds
                 .keep_within
                 .is_some_and(|within| SignedDuration::try_from(within).is_ok_and(|within| age > within));
@@ -214,10 +219,12 @@ impl Project {
         // What was taken during a run goes with it; not where its record is damaged.
         let mut dropped: HashSet<Id> = surplus.iter().cloned().collect();
         let known: HashSet<&Id> = ids.iter().collect();
-        let lost = |run: &Id| dropped.contains(run) || !known.contains(run);
-        let of_lost = records.iter().filter(|s| s.kind == SnapshotKind::Interval && !needed.contains(&s.id));
-        let of_lost = of_lost.filter(|s| s.run.as_ref().is_none_or(lost)).map(|s| s.id.clone());
-        let of_lost: Vec<Id> = of_lost.collect();
+        let is_lost = |s: &Snapshot| match inside(s) {
+            Some(run) => dropped.contains(run) || s.kind == SnapshotKind::Interval && !known.contains(run),
+            None => s.kind == SnapshotKind::Interval,
+        };
+        let of_lost = records.iter().filter(|s| is_lost(s) && !needed.contains(&s.id));
+        let of_lost: Vec<Id> = of_lost.map(|s| s.id.clone()).collect();
         dropped.extend(of_lost);
         Ok(records.into_iter().map(|record| record.id).filter(|id| dropped.contains(id)).collect())
     }
@@ -266,24 +273,41 @@ impl Project {
     }
 }
 
-/// How many snapshots there are up to one, newest first: those that were taken during a
-/// run are counted apart, run by run.
-#[derive(Default)]
-struct Crowd {
-    others: usize,
-    during: HashMap<Id, usize>,
+/// The run that `snapshot` was taken in, when it is not that run's own.
+fn inside(snapshot: &Snapshot) -> Option<&Id> {
+    snapshot.run.as_ref().filter(|run| **run != snapshot.id)
 }
 
-impl Crowd {
-    /// Counts `record`; whether it is one too many.
-    fn exceeds(&mut self, record: &Snapshot, keep: Option<usize>, interval_keep: usize) -> bool {
-        let (count, keep) = match (record.kind, &record.run) {
-            (SnapshotKind::Interval, Some(run)) => {
-                (self.during.entry(run.clone()).or_default(), Some(interval_keep))
-            }
-            _ => (&mut self.others, keep),
-        };
-        *count += 1;
-        keep.is_some_and(|keep| *count > keep)
+/// Those of `records`, newest first, that are more than `keep`. Those that were taken during a
+/// run are counted apart, run by run, those by time (of which `by_time` are kept) once more: the
+/// work of an hour does not push out what was there before.
+///
+/// One whose state `repeats` in the next newer one goes before any other, the oldest first:
+/// whatever runs change nothing, what the others held stays.
+fn too_many(
+    records: &[Snapshot],
+    keep: Option<usize>,
+    by_time: usize,
+    repeats: impl Fn(&Snapshot, &Snapshot) -> bool,
+) -> HashSet<Id> {
+    let known: HashSet<&Id> = records.iter().map(|record| &record.id).collect();
+    let mut crowds: HashMap<(Option<&Id>, bool), Vec<&Snapshot>> = HashMap::new();
+    for record in records {
+        let run = inside(record).filter(|run| known.contains(run));
+        let is_timed = run.is_some() && record.kind == SnapshotKind::Interval;
+        crowds.entry((run, is_timed)).or_default().push(record);
     }
+    let mut surplus = HashSet::new();
+    for ((_, is_timed), crowd) in crowds {
+        let Some(keep) = (if is_timed { Some(by_time) } else { keep }) else { continue };
+        let over = crowd.len().saturating_sub(keep);
+        let oldest_first = (1..crowd.len()).rev();
+        let repeated = oldest_first.filter(|at| repeats(crowd[*at], crowd[*at - 1])).take(over);
+        let mut gone: HashSet<&Id> = repeated.map(|at| &crowd[at].id).collect();
+        let others = crowd.iter().rev().map(|record| &record.id).filter(|id| !gone.contains(*id));
+        let others: Vec<&Id> = others.take(over - gone.len()).collect();
+        gone.extend(others);
+        surplus.extend(gone.into_iter().cloned());
+    }
+    surplus
 }
