@@ -178,9 +178,9 @@ impl History {
         self.retain(self.keep, if changes { &recovery } else { &[] });
     }
 
-    /// Drops what is beyond the newest `keep` and not needed, nor among `more`.
+    /// Drops what is beyond `keep` and not needed, nor among `more`: outside of runs, and in each.
+    /// What repeats the next newer state goes before any other; with a run all inside it.
     pub fn retain(&mut self, keep: usize, more: &[Number]) {
-        let surplus = self.snaps.len().saturating_sub(keep);
         let mut needed: BTreeSet<Number> = self.running.iter().chain(more).copied().collect();
         needed.extend(self.done.last().map(|step| step.before));
         needed.extend(
@@ -188,9 +188,28 @@ impl History {
         );
         needed.extend(self.snaps.last().map(|snap| snap.number));
         needed.extend(self.snaps.iter().rfind(|snap| snap.kind == SnapshotKind::Run).map(|snap| snap.number));
-        let old: Vec<&Snap> = self.snaps[..surplus].iter().collect();
-        let gone = old.into_iter().filter(|snap| !snap.pinned && !needed.contains(&snap.number));
-        let gone = gone.map(|snap| snap.number).collect();
+        let known: BTreeSet<Number> = self.snaps.iter().map(|snap| snap.number).collect();
+        let inside = |snap: &Snap| snap.run.filter(|run| known.contains(run));
+        let mut surplus = BTreeSet::new();
+        for run in self.snaps.iter().map(inside).collect::<BTreeSet<_>>() {
+            let crowd: Vec<&Snap> = self.snaps.iter().filter(|snap| inside(snap) == run).collect();
+            let over = crowd.len().saturating_sub(keep);
+            let holds_a_redo = |snap: &Snap| self.undone.iter().any(|step| step.before == snap.number);
+            let repeats =
+                crowd.windows(2).filter(|two| two[0].state == two[1].state && !holds_a_redo(two[0]));
+            let mut gone: BTreeSet<Number> = repeats.map(|two| two[0].number).take(over).collect();
+            let others = crowd.iter().map(|snap| snap.number).filter(|number| !gone.contains(number));
+            let others: Vec<Number> = others.take(over - gone.len()).collect();
+            gone.extend(others);
+            surplus.extend(gone);
+        }
+        let stays = |snap: &Snap| snap.pinned || needed.contains(&snap.number);
+        let dropped = self.snaps.iter().filter(|snap| surplus.contains(&snap.number) && !stays(snap));
+        let mut gone: BTreeSet<Number> = dropped.map(|snap| snap.number).collect();
+        let lost =
+            self.snaps.iter().filter(|snap| snap.run.is_some_and(|run| gone.contains(&run)) && !stays(snap));
+        let lost: Vec<Number> = lost.map(|snap| snap.number).collect();
+        gone.extend(lost);
         self.drop_all(&gone);
     }
 
