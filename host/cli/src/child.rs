@@ -150,12 +150,14 @@ fn wait(pid: Pid, signals: &Signals) -> Code {
             Ok(_) => {}
             Err(rustix::io::Errno::INTR) => continue,
             // How it ended cannot be known; that it ended is certain.
-            Err(_) => return signals.reaping(|| (Code::FAILED, true)),
+            Err(_) => {
+                signals.lost();
+                return Code::FAILED;
+            }
         }
         let status = signals.reaping(|| {
-            let status = waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG).ok().flatten();
-            let status = status.map(|(_, status)| status);
-            (status, status.is_some_and(|status| status.exited() || status.signaled()))
+            let status = waitpid(Some(pid), WaitOptions::UNTRACED | WaitOptions::NOHANG);
+            status.ok().flatten().map(|(_, status)| status)
         });
         match status.map(ended) {
             Some(Some(code)) => return code,

@@ -4,8 +4,8 @@ use crate::signals;
 use snapback_core::error::{Error, Kind};
 use std::process::ExitCode;
 
-/// What the process ends with: a number, and the signal that ended the wrapped command, if
-/// one did.
+/// What the process ends with: a number, and the signal from the terminal that ended the wrapped
+/// command and is to end this process, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code(pub u8, Option<i32>);
 
@@ -35,12 +35,16 @@ impl Code {
 
     /// For a command that a signal ended.
     pub fn of_signal(signal: i32) -> Self {
-        Self(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)), Some(signal))
+        Self(128u8.saturating_add(u8::try_from(signal).unwrap_or(0)), None)
     }
 
-    /// Ends with it, at the very end: as the wrapped command was ended by a signal, so is this,
-    /// and whoever waits sees the same as without snapback. A shell shows 128+n, and leaves
-    /// the script that an interrupt was meant for.
+    /// The same, of a command that shared its `death` with this process, if it did.
+    pub fn shared(self, death: Option<i32>) -> Self {
+        Self(self.0, death)
+    }
+
+    /// Ends with it, at the very end. What the terminal sent to all that run on it ends this
+    /// as it ended the command: a shell sees by that that it is to leave the script, too.
     pub fn end(self) -> ExitCode {
         if let Some(signal) = self.1 {
             signals::die_of(signal);
@@ -74,8 +78,8 @@ mod tests {
     fn codes_are_those_of_the_shell() {
         assert_eq!(Code::of_exit(7), Code(7, None));
         assert_eq!(Code::of_exit(256 + 7), Code(7, None));
-        assert_eq!(Code::of_signal(15), Code(143, Some(15)));
-        assert_eq!(Code::of_signal(64), Code(192, Some(64)));
+        assert_eq!(Code::of_signal(15), Code(143, None));
+        assert_eq!(Code::of_signal(64), Code(192, None));
     }
 
     #[test]

@@ -8,7 +8,9 @@
 //! waited for, since it may belong to another one by then.
 
 use crate::{process, terminal};
-use rustix::process::{DumpableBehavior, Pid, Signal, getpid, kill_process, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitStatus, getpid, kill_process, set_dumpable_behavior,
+};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
@@ -31,10 +33,11 @@ enum Phase {
     /// The first one, where somebody sent it to snapback alone, is kept for the command,
     /// which may be starting at this moment.
     Before { asked: bool, kept: Option<Signal> },
-    /// The command runs.
-    Running(Pid),
-    /// The command has ended: a signal stops what snapback still does, a second one everything.
-    After { asked: bool },
+    /// The command runs, and had the last of its signals from the terminal.
+    Running { command: Pid, shared: Option<i32> },
+    /// The command has ended, by the signal `death` or by itself: a signal stops what snapback
+    /// still does, a second one everything. The terminal's own `death` may come here late.
+    After { asked: bool, death: Option<i32>, shared: Option<i32> },
 }
 
 /// Catches signals until it is dropped.
@@ -85,19 +88,44 @@ impl Signals {
         if let Phase::Before { kept: Some(signal), .. } = *phase {
             let _ = kill_process(command, signal);
         }
-        *phase = Phase::Running(command);
+        *phase = Phase::Running { command, shared: None };
         Ok(child)
     }
 
-    /// Does `reap` while no signal is passed on; when it says that the command is
+    /// Does `reap` while no signal is passed on; when that says that the command is
     /// gone, none is from then on.
-    pub fn reaping<T>(&self, reap: impl FnOnce() -> (T, bool)) -> T {
+    pub fn reaping(&self, reap: impl FnOnce() -> Option<WaitStatus>) -> Option<WaitStatus> {
         let mut phase = lock(&self.phase);
-        let (value, gone) = reap();
-        if gone {
-            *phase = Phase::After { asked: false };
+        let status = reap();
+        if let Some(status) = status.filter(|status| status.exited() || status.signaled()) {
+            phase.end(status.terminating_signal());
         }
-        value
+        status
+    }
+
+    /// The command is gone, nobody knows how.
+    pub fn lost(&self) {
+        lock(&self.phase).end(None);
+    }
+
+    /// The signal from the terminal that ended the command, if one did. It reached this process
+    /// as well, which lived on to record the end.
+    pub fn shared_death(&self) -> Option<i32> {
+        match *lock(&self.phase) {
+            Phase::After { death, shared, .. } => death.filter(|_| death == shared),
+            Phase::Before { .. } | Phase::Running { .. } => None,
+        }
+    }
+}
+
+impl Phase {
+    /// The command has ended, by the signal `death` or by itself.
+    fn end(&mut self, death: Option<i32>) {
+        let shared = match *self {
+            Self::Running { shared, .. } => shared,
+            Self::Before { .. } | Self::After { .. } => None,
+        };
+        *self = Self::After { asked: false, death, shared };
     }
 }
 
@@ -117,14 +145,17 @@ fn lock(phase: &Mutex<Phase>) -> MutexGuard<'_, Phase> {
 fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
     let signal = origin.signal;
     let stops = matches!(signal, SIGINT | SIGQUIT | SIGTERM | SIGHUP);
+    let is_terminals = matches!(origin.cause, Cause::Kernel);
     match *phase {
         _ if signal == SIGCHLD => {}
         // The terminal has sent it to the command as well.
-        Phase::Running(_) if matches!(origin.cause, Cause::Kernel) => {}
+        Phase::Running { command, .. } if is_terminals => {
+            *phase = Phase::Running { command, shared: Some(signal) };
+        }
         // It has reached whom it was meant for. A sender that is gone is taken for a stranger:
         // a signal too many is better than one that is lost.
-        Phase::Running(command) if is_from(origin, command) => {}
-        Phase::Running(command) => {
+        Phase::Running { command, .. } if is_from(origin, command) => {}
+        Phase::Running { command, .. } => {
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = kill_process(command, signal);
             }
@@ -132,12 +163,16 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
         // What interrupts a question ends the program at once, as it ends any: nothing is at work.
         Phase::Before { asked: false, .. } if stops && !terminal::is_asking() => {
             cancel.cancel();
-            let alone = !matches!(origin.cause, Cause::Kernel);
-            *phase = Phase::Before { asked: true, kept: Signal::from_named_raw(signal).filter(|_| alone) };
+            *phase =
+                Phase::Before { asked: true, kept: Signal::from_named_raw(signal).filter(|_| !is_terminals) };
         }
-        Phase::After { asked: false } if stops => {
+        // The command was ended before this process took its own copy.
+        Phase::After { asked, death, shared } if is_terminals && death == Some(signal) && shared != death => {
+            *phase = Phase::After { asked, death, shared: death };
+        }
+        Phase::After { asked: false, death, shared } if stops => {
             cancel.cancel();
-            *phase = Phase::After { asked: true };
+            *phase = Phase::After { asked: true, death, shared };
         }
         Phase::After { .. } if !stops && signal != SIGTSTP => {}
         Phase::Before { .. } | Phase::After { .. } => drop(emulate_default_handler(signal)),
@@ -145,8 +180,7 @@ fn arrived(origin: &Origin, phase: &mut Phase, cancel: &Cancel) {
 }
 
 /// Ends this process as `signal` ends one that does nothing about it, without a core of its own.
-/// Comes back where that cannot be: the first process of a container is spared by the kernel,
-/// and what some signals do by default is not known here.
+/// Comes back where that cannot be: the first process of a container is spared by the kernel.
 pub fn die_of(signal: i32) {
     if !getpid().is_init() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok() {
         let _ = emulate_default_handler(signal);

@@ -220,7 +220,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
             }
             let told = RunReport::new(id.as_str(), code.0, None, &known, None).because(last.error);
             write_report(context, last.report, told.undone(undoes.then_some(false)));
-            return if undoes { Code::NOT_STARTED } else { code };
+            return if undoes { Code::NOT_STARTED } else { code.shared(signals.shared_death()) };
         }
     };
     // The command may have removed the store that this was read from.
@@ -260,6 +260,7 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     };
     // Also where the undo is cut short.
     report(undoes.then_some(false));
+    let code = code.shared(signals.shared_death());
     if !undoes {
         return code;
     }

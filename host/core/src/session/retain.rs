@@ -195,8 +195,9 @@ impl Project {
         let total = self.need_store()?.usage()?.1;
         let listed = records.iter().map(|s| s.bytes_added).fold(0u64, u64::saturating_add);
         let source = self.need_store()?;
-        let repeats =
-            |old: &Snapshot, new: &Snapshot| holds_with_git(&**source, old, &new.targets).unwrap_or(false);
+        let repeats = |old: &Snapshot, new: &Snapshot| {
+            !needed.contains(&old.id) && holds_with_git(&**source, old, &new.targets).unwrap_or(false)
+        };
         let during = self.env.user.retention.interval_keep;
         let crowd = too_many(&records, bounds.keep, during, repeats);
         for (place, record) in records.iter().enumerate() {

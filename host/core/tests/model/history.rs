@@ -190,20 +190,18 @@ impl History {
         needed.extend(self.snaps.iter().rfind(|snap| snap.kind == SnapshotKind::Run).map(|snap| snap.number));
         let known: BTreeSet<Number> = self.snaps.iter().map(|snap| snap.number).collect();
         let inside = |snap: &Snap| snap.run.filter(|run| known.contains(run));
+        let stays = |snap: &Snap| snap.pinned || needed.contains(&snap.number);
         let mut surplus = BTreeSet::new();
         for run in self.snaps.iter().map(inside).collect::<BTreeSet<_>>() {
             let crowd: Vec<&Snap> = self.snaps.iter().filter(|snap| inside(snap) == run).collect();
             let over = crowd.len().saturating_sub(keep);
-            let holds_a_redo = |snap: &Snap| self.undone.iter().any(|step| step.before == snap.number);
-            let repeats =
-                crowd.windows(2).filter(|two| two[0].state == two[1].state && !holds_a_redo(two[0]));
+            let repeats = crowd.windows(2).filter(|two| two[0].state == two[1].state && !stays(two[0]));
             let mut gone: BTreeSet<Number> = repeats.map(|two| two[0].number).take(over).collect();
             let others = crowd.iter().map(|snap| snap.number).filter(|number| !gone.contains(number));
             let others: Vec<Number> = others.take(over - gone.len()).collect();
             gone.extend(others);
             surplus.extend(gone);
         }
-        let stays = |snap: &Snap| snap.pinned || needed.contains(&snap.number);
         let dropped = self.snaps.iter().filter(|snap| surplus.contains(&snap.number) && !stays(snap));
         let mut gone: BTreeSet<Number> = dropped.map(|snap| snap.number).collect();
         let lost =
