@@ -9,12 +9,14 @@ which all pages differ, and one after which 1 % of the rows do.
 import random
 import sqlite3
 
+import record
 from floors import BACKUP, PAGES
 from measure import Job, disk_usage, settle
 from peers import Snapback
 
 NAME = "D"
 FIRST, CHANGED, ALL, FEW = "first", "1 % of rows", "restore, all rows", "restore, 1 % of rows"
+GROWTH, BLOCKS = "growth", "changed blocks"
 MODES = ("WAL", "DELETE")
 ROWS, ROW_BYTES = 200_000, 1000
 
@@ -74,7 +76,11 @@ def measure_once(bench, mode, number):
     copied(database, copy)
     write(database, chance, chance.sample(range(ROWS), ROWS // 100))
     capture(CHANGED)
-    bench.results.size(NAME, operation("growth"), "snapback", disk_usage(*peer.stores()) - before)
+    bench.results.size(NAME, operation(GROWTH), "snapback", disk_usage(*peer.stores()) - before)
+    copied(database, changed)
+    blocks = record.changed_blocks(record.blocks(copy), record.blocks(changed))
+    bench.results.size(NAME, operation(BLOCKS), "snapback", blocks)
+    changed.unlink()
     for name, numbers in ((FEW, chance.sample(range(ROWS), ROWS // 100)), (ALL, range(ROWS))):
         copied(database, copy)
         write(database, chance, numbers)

@@ -66,7 +66,8 @@ def postgres(bench, rounds, servers):
 
 def redis(bench, rounds, servers):
     place, port = home(bench, "redis"), free_port()
-    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    # Without the delay a server waits seconds for more replicas, beside which all are alike.
+    words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--repl-diskless-sync-delay", "0"]
     start(servers, words, place)
     cli = f"redis-cli -p {port}"
     wait(lambda: "PONG" in subprocess.run([*cli.split(), "PING"], capture_output=True, text=True).stdout)
