@@ -53,6 +53,19 @@ fn a_command_that_removes_the_only_history_is_said_to_have_done_so() {
 }
 
 #[test]
+fn a_history_that_is_no_longer_kept_outside_says_so_with_the_first_such_snapshot() {
+    let word = "alone, and goes with it";
+    let Some(user) = snapback_tests::users().into_iter().find(|user| user.is_ordinary()) else { return };
+    let s = Sandbox::new(PROGRAM, user);
+    s.write("f", "0");
+    s.run("echo A > f").never_says(word);
+    s.sh("chmod a-w \"$XDG_STATE_HOME\"/snapback/*/packs");
+    s.run("echo B > f").says(word);
+    s.run("echo C > f").never_says(word);
+    s.run("rm -rf .snapback f").says("the command removed the history").never_says("is there again");
+}
+
+#[test]
 fn components_are_compiled_once_also_where_the_cache_cannot_be_written() {
     each_user(|s| {
         s.write("f", "0");

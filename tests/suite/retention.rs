@@ -1,7 +1,7 @@
 //! The history is bounded after each snapshot, and what the next steps need is never
 //! dropped, whoever asks for it.
 
-use crate::{newest, sandbox};
+use crate::{each_user, newest, sandbox};
 use snapback_tests::{Record, Sandbox};
 use std::fs;
 
@@ -177,4 +177,34 @@ fn forgetting_that_was_killed_is_completed() {
     assert!(!marker.exists() && !ids(&s).contains(&id), "killed {killed} times");
     assert!(size() < 2_000_000, "{} bytes are left", size());
     s.ok(["verify"]);
+}
+
+#[test]
+fn what_an_undo_kept_of_a_file_that_somebody_has_open_is_told_and_goes_with_its_snapshot() {
+    each_user(|s| {
+        s.write("a", "0");
+        s.run("echo 1 > a; echo token > log");
+        let open = std::fs::File::options().append(true).open(s.project().join("log")).unwrap();
+        // All is as it was: nothing is called not restored.
+        s.ok(["undo"]).says("log: somebody has the file that stood there open for writing; it is kept as ");
+        assert!(!s.has("log"));
+        let tokens = || s.sh("grep -rl token .snapback/saved || true").lines().count();
+        let saved = || s.ok(["status", "--json"]).json()["saved"]["files"].clone();
+        s.ok(["status"]).prints("1 file, 6 B, that an undo replaced");
+        // While somebody can write to it, what is written is in no snapshot.
+        s.ok(["gc"]).says("stay in .snapback/saved");
+        assert_eq!((tokens(), saved()), (1, 1.into()));
+        drop(open);
+        let holder = s.ok(["list", "--json"]).json()[0]["id"].as_str().unwrap().to_owned();
+        s.ok(["forget", "--yes", &holder]).never_says("stay in");
+        assert_eq!((tokens(), saved()), (0, 0.into()));
+        // What was written since is in no snapshot, and stays until somebody removes it.
+        s.run("echo token > log");
+        let mut open = std::fs::File::options().append(true).open(s.project().join("log")).unwrap();
+        s.ok(["undo"]);
+        std::io::Write::write_all(&mut open, b"more\n").unwrap();
+        drop(open);
+        s.ok(["gc"]).says("1 file, 11 B");
+        assert_eq!(tokens(), 1);
+    });
 }

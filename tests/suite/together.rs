@@ -263,6 +263,32 @@ fn whatever_is_asked_for_at_once_the_history_stays_consistent() {
 }
 
 #[test]
+fn verify_calls_nothing_damaged_that_others_store_and_drop_meanwhile() {
+    let s = sandbox();
+    s.write("f", "0");
+    s.ok(["snap"]);
+    std::thread::scope(|scope| {
+        let s = &s;
+        let busy: Vec<_> = (0..2)
+            .map(|thread| {
+                scope.spawn(move || {
+                    for n in 0..25 {
+                        s.write(&format!("f{thread}"), format!("{thread} {n}"));
+                        s.ok(["snap"]);
+                        if thread == 0 && n % 5 == 4 {
+                            s.ok(["gc", "--keep", "3"]);
+                        }
+                    }
+                })
+            })
+            .collect();
+        while busy.iter().any(|thread| !thread.is_finished()) {
+            s.ok(["verify"]).prints("all is whole");
+        }
+    });
+}
+
+#[test]
 fn snapshots_undos_and_gc_around_a_run_lose_nothing() {
     let s = sandbox();
     s.sh("for f in $(seq 60); do echo 0 > f$f; done");

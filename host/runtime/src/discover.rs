@@ -6,10 +6,12 @@
 
 use crate::builtin::{self, Builtin};
 use crate::manifest::is_name;
+use rustix::fs::OFlags;
 use snapback_core::error::{Error, Kind, Result, show};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use walkdir::WalkDir;
 
@@ -46,10 +48,20 @@ impl Origin {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+/// The bytes of the file of a component. Whatever else is there, fifo or terminal, is not
+/// waited for.
+///
+/// # Errors
+/// `Invalid` when it is no regular file, or too large; when it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let failed = |e| Error::io(e, "could not read", path);
+    let at_once = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = File::options().read(true).custom_flags(at_once).open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(Error::new(Kind::Invalid, format!("{} is not a file", show(path))));
+    }
     let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MAX_LEN + 1).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(MAX_LEN + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_LEN {
         let message = format!("{} is larger than {} MiB", show(path), MAX_LEN >> 20);
         return Err(Error::new(Kind::Invalid, message));
@@ -113,6 +125,17 @@ mod tests {
     use super::*;
     use crate::testing::Scratch;
     use std::fs;
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let scratch = Scratch::new();
+        let fifo = scratch.path().join("fifo.wasm");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", scratch.path().join("zero.wasm")).unwrap();
+        for name in ["fifo.wasm", "zero.wasm", ""] {
+            assert_eq!(read(&scratch.path().join(name)).unwrap_err().kind(), Kind::Invalid, "{name}");
+        }
+    }
 
     #[test]
     fn the_first_of_a_name_wins_and_the_rest_is_named() {

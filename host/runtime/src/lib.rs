@@ -32,6 +32,7 @@ mod testing;
 pub mod trust;
 
 pub use digest::of as digest_of;
+pub use discover::read as read_component;
 pub use encode::component_of;
 pub use manifest::Manifest;
 pub use registry::{Examined, Info, Registry, Setup, Status, builtin_names};

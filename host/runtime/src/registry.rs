@@ -250,16 +250,17 @@ impl Registry {
             wants: Vec::new(),
             status: Status::New,
         };
-        let bytes = match (problem, origin.read()) {
-            (Some(why), _) => {
+        // What has a problem is not read: it may be anything.
+        let read = match problem {
+            Some(why) => Err(why),
+            None => origin.read().map_err(|e| e.message().to_owned()),
+        };
+        let bytes = match read {
+            Ok(bytes) => bytes,
+            Err(why) => {
                 info.status = Status::Broken(why);
                 return info;
             }
-            (None, Err(e)) => {
-                info.status = Status::Broken(e.message().to_owned());
-                return info;
-            }
-            (None, Ok(bytes)) => bytes,
         };
         let digest = digest::of(&bytes);
         let known = match &origin {

@@ -9,6 +9,7 @@ use crate::render::words::count;
 use snapback_core::error::Result;
 use snapback_core::project::units::human;
 use snapback_core::session::{Bounds, Freed, History, Project};
+use snapback_core::tree::apply::Left;
 
 /// Does it.
 ///
@@ -55,6 +56,18 @@ fn left(project: &Project, args: &GcArgs, freed: u64) -> Result<Option<String>> 
 const NEEDED: &str =
     "what the next undo and redo need, the newest run and pinned snapshots are never dropped";
 
+/// What is said of files that restores kept; nothing where there are none.
+pub fn kept(left: &Left) -> Option<String> {
+    let files = count(left.files, "file");
+    let what = "that an undo replaced and somebody wrote to, or may";
+    (left.files > 0).then(|| {
+        format!(
+            "{files}, {}, {what}, stay in .snapback/saved; remove what you do not need",
+            human(left.bytes)
+        )
+    })
+}
+
 /// Says what was dropped.
 ///
 /// # Errors
@@ -74,6 +87,7 @@ fn tell(context: &mut Context, freed: &Freed, histories: Option<&[History]>, dry
     for problem in &freed.problems {
         context.talk.say(format_args!("not all could be given back: {problem}"));
     }
+    kept(&freed.left).iter().for_each(|line| context.talk.say(line));
     if context.global.json {
         json::write(&mut context.out, &FreedReport::new(freed, histories))?;
     } else {

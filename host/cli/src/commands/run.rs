@@ -65,8 +65,6 @@ fn not_started(error: Error) -> Error {
 struct Begun {
     project: Project,
     snapshot: Snapshot,
-    /// Whether it is the first snapshot of the project.
-    first: bool,
     mark: Running,
     signals: Signals,
     intervals: Option<Intervals>,
@@ -87,9 +85,7 @@ fn start(context: &mut Context, args: &RunArgs, report: Option<&Path>) -> Result
     let wrapped = Wrapped::find(&args.command, &context.places.path, directory.as_deref())?;
     let mut begun = begin(context, args).map_err(not_started)?;
     context.talk.say(take::line(&begun.project, &begun.snapshot));
-    if begun.first {
-        take::tell_first(context, &begun.project);
-    }
+    take::tell_alone(context, &begun.project, &begun.snapshot);
     begun.intervals = intervals(context, args, &begun).unwrap_or_else(|error| {
         context.talk.say(format_args!("no snapshots by time: {error}"));
         None
@@ -158,7 +154,6 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
     let session = take::lock(context, &mut request)?;
     // From here on a signal must not leave half a snapshot.
     let signals = Signals::watch(context.cancel.clone())?;
-    let first = take::is_first(&session);
     let taken = take::take(context, &session, request).map_err(signals::stopped)?;
     if let Err(error) = context.cancel.check() {
         // Asked too late to stop the snapshot, and still before the command.
@@ -166,7 +161,7 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
         return Err(signals::stopped(error));
     }
     let mark = session.begin_run(&taken.snapshot.id)?;
-    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, first, mark, signals, intervals: None })
+    Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals, intervals: None })
 }
 
 /// Snapshots by time, where they were asked for.
@@ -191,7 +186,7 @@ fn intervals(context: &Context, args: &RunArgs, begun: &Begun) -> Result<Option<
 /// Records the end, says what changed, and does what was asked for in the case of a
 /// failure. Returns what to end with: the command's own code unless an undo failed.
 fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<'_>) -> Code {
-    let Begun { project, snapshot, first: _, mark, signals, intervals } = begun;
+    let Begun { project, snapshot, mark, signals, intervals } = begun;
     let id = &snapshot.id;
     let told = intervals.map(Intervals::stop).unwrap_or_default();
     if let Some(problem) = &told.problem {

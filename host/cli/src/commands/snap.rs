@@ -23,7 +23,6 @@ pub fn run(context: &mut Context, args: &SnapArgs) -> Result<Code> {
         selection: Selection { allow_huge: args.allow_huge, ..Selection::default() },
     };
     let session = take::lock(context, &mut request)?;
-    let first = take::is_first(&session);
     let taken = take::take(context, &session, request)?;
     let project = session.unlock();
     if !taken.new && !taken.snapshot.targets.is_empty() {
@@ -31,8 +30,8 @@ pub fn run(context: &mut Context, args: &SnapArgs) -> Result<Code> {
     } else {
         context.talk.say(take::line(&project, &taken.snapshot));
     }
-    if first {
-        take::tell_first(context, &project);
+    if taken.new {
+        take::tell_alone(context, &project, &taken.snapshot);
     }
     if context.global.json {
         let described = Described::new(&project, project.listing(taken.snapshot), &context.talk);

@@ -4,6 +4,7 @@
 //! in its place, and the rest is shown. A wrong snapback.toml is an error as it is for every
 //! command that needs it, said after all that does not depend on it.
 
+use super::gc;
 use super::list::Described;
 use super::put_back::describe;
 use crate::contents;
@@ -21,6 +22,7 @@ use snapback_core::project::units::human;
 use snapback_core::session::{Damaged, Listing, Project, Release, State, Twin};
 use snapback_core::text::Bytes;
 use snapback_core::tree::Survey;
+use snapback_core::tree::apply::{self, Left};
 use snapback_runtime::docker::Kept;
 use std::fs;
 
@@ -76,6 +78,11 @@ fn size(project: &Project) -> Result<u64> {
     Ok(entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum())
 }
 
+/// What restores kept because somebody wrote to it, or may.
+fn saved(project: &Project) -> Result<Left> {
+    project.store().map_or(Ok(Left::default()), |store| apply::saved(store.dir()))
+}
+
 fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
     let Facts { project, listings, damaged, timeline, .. } = facts;
     let mut rows = vec![("root", show(project.root()))];
@@ -92,6 +99,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         Some(foreign) => rows.push(("foreign", format!("only read; {}", foreign.hint(store.path())))),
         None => rows.extend(twin(project).map(|text| ("twin", text))),
     }
+    rows.extend(saved(project).ok().and_then(|left| gc::kept(&left)).map(|text| ("saved", text)));
     rows.extend(damaged.iter().map(|damaged| ("damaged", damaged.error.to_string())));
     if timeline.damaged > 0 {
         rows.push(("damaged", format!("{} of the timeline", words::count(timeline.damaged as u64, "line"))));
@@ -257,6 +265,7 @@ fn as_json(context: &mut Context, facts: &Facts) -> Result<()> {
         root: json::root(&root),
         over_network: over_network.as_deref(),
         store: store.as_ref().map(|path| StoreItem::new(path, *bytes, outlives, project.foreign().is_some())),
+        saved: saved(project)?.into(),
         snapshots: listings.len(),
         damaged: damaged.iter().map(Into::into).collect(),
         pending: pending.as_ref().map(Into::into),

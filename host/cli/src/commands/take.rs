@@ -75,19 +75,23 @@ pub fn take(context: &Context, session: &Session, request: Request) -> Result<Ta
     attempt(&request)
 }
 
-/// Whether what `session` takes is the first snapshot of its project.
-pub fn is_first(session: &Session) -> bool {
-    session.ids().is_ok_and(|ids| ids.is_empty())
-}
-
-/// Says once, with the first snapshot, for whom and against what the history does not stand.
-pub fn tell_first(context: &Context, project: &Project) {
+/// Says for whom and against what the history does not stand: with the first snapshot, and with
+/// the first that is not kept outside of the project's folder any more.
+pub fn tell_alone(context: &Context, project: &Project, snapshot: &Snapshot) {
+    let ids = project.ids().unwrap_or_default();
+    let before = ids.iter().find(|id| **id != snapshot.id);
+    let is_alone = match before {
+        None => true,
+        Some(before) => project.is_kept_outside(before) && !project.is_kept_outside(&snapshot.id),
+    };
     let store = project.root().join(STORE);
-    if let Ok(Some(Twin::Missing(why))) = project.twin() {
+    if is_alone && let Ok(Some(Twin::Missing(why))) = project.twin() {
         let store = show(&store);
         context.talk.say(format_args!("the history lies in {store} alone, and goes with it: {why}"));
     }
-    if let Some(owner) = project.shut_out() {
+    if before.is_none()
+        && let Some(owner) = project.shut_out()
+    {
         let give = format!("`sudo chown -R {owner} {}`", shell_word(&store));
         context.talk.say(format_args!(
             "the project belongs to another user ({owner}), who cannot use this history before {give}"

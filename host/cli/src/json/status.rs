@@ -7,6 +7,7 @@ use serde::Serialize;
 use snapback_core::history::Id;
 use snapback_core::session::{Damaged, Pending, Release};
 use snapback_core::text::Bytes;
+use snapback_core::tree::apply::Left;
 use snapback_runtime::docker::Kept;
 
 /// What `status` says.
@@ -19,6 +20,8 @@ pub struct Status<'a> {
     pub over_network: Option<&'a str>,
     /// The store; none when nothing was ever captured.
     pub store: Option<StoreItem<'a>>,
+    /// What restores kept in the store.
+    pub saved: SavedItem,
     /// Whole snapshots.
     pub snapshots: usize,
     /// Snapshots whose records cannot be read.
@@ -57,6 +60,19 @@ pub struct StoreItem<'a> {
     pub outlives_folder: bool,
     /// Whether it came from elsewhere, and is only read.
     pub foreign: bool,
+}
+
+/// Files that restores kept because somebody wrote to them, or may.
+#[derive(Serialize)]
+pub struct SavedItem {
+    files: u64,
+    bytes: u64,
+}
+
+impl From<Left> for SavedItem {
+    fn from(left: Left) -> Self {
+        Self { files: left.files, bytes: left.bytes }
+    }
 }
 
 /// A snapshot whose record cannot be read.

@@ -3,8 +3,8 @@
 //!
 //! Invariant: what is to be forgotten is written down first, so a command that is cut
 //! short is completed by the next one that holds the lock; nobody has to know which
-//! snapshot it was. What restores left aside goes too, if it is stored: who wants
-//! something to be gone does not want a scratch file of it to stay.
+//! snapshot it was. What restores left aside or kept goes too, if it is stored: who wants
+//! something to be gone does not want a second file of it to stay. What is not stored is told.
 
 use super::Session;
 use super::retain::Freed;
@@ -60,9 +60,11 @@ impl Session {
 
     fn go_on_forgetting(&self, id: &Id) -> Result<Freed> {
         let env = self.env();
+        let mut left = apply::saved(self.opened().dir())?;
         // While a step is unfinished, what stands aside is needed for it.
         if self.pending()?.is_none() {
             apply::clear(self.opened(), &env.cancel)?;
+            left = apply::clear_saved(self.opened(), true, &env.cancel)?;
         }
         let listed = self.ids()?.contains(id);
         let dropped = self.drop_all(if listed { vec![id.clone()] } else { Vec::new() })?;
@@ -70,6 +72,6 @@ impl Session {
         if self.dir.stat(FORGETTING)?.is_some() {
             env.disk.unlink(&self.dir, FORGETTING)?;
         }
-        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
+        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems, left })
     }
 }

@@ -15,6 +15,7 @@ use crate::history::{Id, snapshot};
 use crate::object::Key;
 use crate::project::user::Retention;
 use crate::store::gc::{self, Sweep};
+use crate::tree::apply::{self, Left};
 use jiff::SignedDuration;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub struct Freed {
     pub bytes: u64,
     /// What kept more from being given back.
     pub problems: Vec<Error>,
+    /// What restores kept, and is in no snapshot, or somebody may still write to.
+    pub left: Left,
 }
 
 /// Remembers how many snapshots were dropped since objects were collected: a cache.
@@ -85,10 +88,15 @@ impl Session {
     /// # Errors
     /// When the store cannot be read or written.
     pub fn gc(&self, bounds: &Bounds) -> Result<Freed> {
+        // First: what is to be dropped may be what they are stored in.
+        let left = match self.pending()? {
+            None => apply::clear_saved(self.opened(), false, &self.env().cancel)?,
+            Some(_) => apply::saved(self.opened().dir())?,
+        };
         let dropped = self.drop_all(self.surplus(&self.bounds(bounds), true)?)?;
         self.release(|id| !dropped.contains(id))?;
         let freed = self.collect(Sweep::Worthwhile)?;
-        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems })
+        Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems, left })
     }
 
     fn has_old(&self, ids: &[Id], kept: &Retention) -> bool {
@@ -171,7 +179,8 @@ impl Project {
     pub fn would_free(&self, bounds: &Bounds) -> Result<Freed> {
         let dropped = self.surplus(&self.bounds(bounds), true)?;
         let plan = self.sweep_plan(Sweep::Worthwhile, &dropped)?;
-        Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems })
+        let left = apply::saved(self.need_store()?.dir())?;
+        Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems, left })
     }
 
     /// `asked`, and what it leaves open as the user has it.

@@ -179,6 +179,12 @@ impl Project {
         Ok(Some(Twin::Missing(why)))
     }
 
+    /// Whether the snapshot `id` is kept outside of the project's folder as well.
+    pub fn is_kept_outside(&self, id: &Id) -> bool {
+        let twin = || place(&self.env, &self.store()?.id().ok()?);
+        twin().is_some_and(|twin| twin.join("snapshots").join(id.as_str()).join(META).exists())
+    }
+
     /// Whether the record of `id` is gone, from the project and from what is kept of its
     /// history outside: a command removed it.
     pub fn has_lost(&self, id: &Id) -> bool {

@@ -7,6 +7,7 @@ use crate::history::Id;
 use crate::history::snapshot::RunEnd;
 use crate::object::Key;
 use crate::store::{PackName, verify};
+use std::collections::{BTreeSet, HashSet};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -47,12 +48,33 @@ impl Verification {
 impl Project {
     /// Reads everything that is stored. Changes nothing.
     ///
+    /// Others may add and drop snapshots meanwhile: nothing is called damaged for that.
+    ///
     /// # Errors
     /// When the store cannot be read at all; damage is in what is returned.
     pub fn verify(&self) -> Result<Verification> {
+        let dir = self.need_store()?.dir();
+        let packs = || -> Option<BTreeSet<Vec<u8>>> {
+            Some(dir.child(b"packs").ok()?.names().ok()?.into_iter().collect())
+        };
+        let mut before = packs();
+        loop {
+            let found = self.verify_once()?;
+            let after = packs();
+            // What was read may have been moved to other packs, unless they are those that were.
+            if found.is_whole() || before == after {
+                return Ok(found);
+            }
+            before = after;
+        }
+    }
+
+    /// Of the snapshots, those that were there before the packs were read, and still are.
+    fn verify_once(&self) -> Result<Verification> {
         let (store, env) = (self.need_store()?, &self.env);
-        let mut packs = verify::packs(store, &env.cancel, &*env.report)?;
         let (snapshots, mut records) = self.list()?;
+        let mut packs = verify::packs(store, &env.cancel, &*env.report)?;
+        let ends = super::snapshots(store);
         let mut concerned = Vec::new();
         for listing in snapshots {
             let mut lost = Vec::new();
@@ -62,12 +84,15 @@ impl Project {
             }
             let id = listing.snapshot.id;
             // What a run changed is kept like a cache: a power cut may have torn it.
-            let end = RunEnd::read(&super::snapshots(store), &id).err();
+            let end = RunEnd::read(&ends, &id).err();
             records.extend(end.map(|error| Damaged { id: id.clone(), error }));
             if !whole {
                 concerned.push((id, lost));
             }
         }
+        let there: HashSet<Id> = self.ids()?.into_iter().collect();
+        concerned.retain(|(id, _)| there.contains(id));
+        records.retain(|record| there.contains(&record.id));
         Ok(Verification {
             packs: packs.packs,
             objects: packs.objects,

@@ -5,7 +5,7 @@ use super::scan::Stat;
 use super::select::Options;
 use crate::error::{Error, Kind, Result, show};
 use rustix::fs::{Mode, OFlags};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// An open directory. Everything that is captured of it or restored to it goes
@@ -36,8 +36,20 @@ impl Directory {
                 _ => error,
             }
         })?;
-        let stat = Stat::of_open(&handle).map_err(|e| Error::io(e, "could not look at", &path))?;
-        let path = path.canonicalize().map_err(|e| Error::io(e, "could not find", &path))?;
+        Self::of(handle, &path, setting, value, options)
+    }
+
+    /// The directory `handle`, which was opened by `path`: what `setting` names by `value`.
+    ///
+    /// # Errors
+    /// When it is no directory, or cannot be looked at.
+    pub fn of(handle: OwnedFd, path: &Path, setting: &str, value: &str, options: &Options) -> Result<Self> {
+        let stat = Stat::of_open(&handle).map_err(|e| Error::io(e, "could not look at", path))?;
+        let own = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        let real = std::fs::read_link(own).or_else(|_| path.canonicalize());
+        // Of what was removed meanwhile there is no path.
+        let real = real.and_then(|real| real.symlink_metadata().map(|_| real));
+        let path = real.map_err(|e| Error::io(e, "could not find", path))?;
         if !stat.is_dir() {
             return Err(Error::new(Kind::Invalid, format!("{} is not a directory", show(&path))));
         }

@@ -8,7 +8,8 @@
 //! Invariant: only what this wrote itself, or what it found and took out, is ever removed.
 
 use crate::digest;
-use crate::reach::place::{self, Place};
+use crate::reach::guarded::Guarded;
+use crate::reach::place::Place;
 use rustix::fs::FileType;
 use snapback_core::disk::{Dir, Disk, Handle};
 use snapback_core::error::{Error, Kind, Result, show};
@@ -65,22 +66,21 @@ impl Found {
 }
 
 impl File {
-    /// Opens the file at `place`, which the setting `key` names.
+    /// Opens the file at `place`, which the setting `key` names; not in a directory of
+    /// snapback's own.
     ///
     /// # Errors
-    /// `Changed` when its directory is not the one that was looked at, `Invalid` when
-    /// what is there is no regular file.
-    pub fn open(place: &Place, key: &str) -> Result<Self> {
+    /// `Changed` when its directory is not the one that was looked at, `Denied` when it is one
+    /// of those, `Invalid` when what is there is no regular file.
+    pub fn open(place: &Place, key: &str, own: &Guarded) -> Result<Self> {
         let name = place.path.file_name().unwrap_or_default().as_bytes().to_vec();
         let above = place.path.parent().unwrap_or(Path::new("/"));
-        // Links on the way were agreed to with what they lead to: `.` has them followed.
-        let dir = match Dir::open(&above.join(".")) {
+        let dir = match place.open(key) {
             Err(error) if error.kind() == Kind::NotFound => None,
-            dir => Some(dir?),
+            dir => Some(Dir::from_fd(dir?, above.to_owned())),
         };
         if let Some(dir) = &dir {
-            let stat = dir.stat_self()?;
-            place::still(place, (stat.st_dev, stat.st_ino), key)?;
+            own.refuse_open(key, &place.path, dir)?;
         }
         let found = dir.as_ref().map(|dir| Found::in_dir(dir, &name)).transpose()?.flatten();
         Ok(Self { dir, name, disk: Disk::default(), found: Mutex::new(found) })

@@ -1,6 +1,7 @@
 //! What is read and replaced, and what is left alone.
 
 use super::*;
+use crate::reach::place;
 use crate::testing::Scratch;
 use snapback_core::disk::PlainRenames;
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::Arc;
 
 fn open(scratch: &Scratch, name: &str) -> Result<File> {
-    File::open(&place::look_above(scratch.path(), "file", name).unwrap(), "file")
+    File::open(&place::look_above(scratch.path(), "file", name).unwrap(), "file", &Guarded::default())
 }
 
 /// It on a disk that can do everything, and on one that can rename only.
@@ -147,10 +148,17 @@ fn the_directory_is_the_one_that_was_looked_at() {
         fs::create_dir_all(scratch.path().join(dir)).unwrap();
         fs::write(scratch.path().join(dir).join("f"), dir).unwrap();
     }
-    let place = place::look_above(&root, "file", "sub/f").unwrap();
+    let look = |path| place::look_above(&root, "file", path).unwrap();
+    let opened = |place: &Place| File::open(place, "file", &Guarded::of(&[root.join("own")]));
+    let (place, gone, own) = (look("sub/f"), look("gone/f"), look("own/deep/f"));
     fs::rename(root.join("sub"), root.join("moved")).unwrap();
-    symlink("../other", root.join("sub")).unwrap();
-    assert_eq!(File::open(&place, "file").err().unwrap().kind(), Kind::Changed);
+    for (link, to) in [("sub", "../other"), ("gone", "../other")] {
+        symlink(to, root.join(link)).unwrap();
+    }
+    fs::create_dir_all(root.join("own/deep")).unwrap();
+    for (place, kind) in [(place, Kind::Changed), (gone, Kind::Changed), (own, Kind::Denied)] {
+        assert_eq!(opened(&place).err().unwrap().kind(), kind, "{place:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::place::{self, Place};
 use rustix::fs::{CWD, Mode, OFlags};
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::STORE;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Directories deeper than this are taken for a loop.
@@ -38,21 +38,20 @@ impl Guarded {
     /// # Errors
     /// `Denied`.
     pub fn refuse_inside(&self, key: &str, place: &Place) -> Result<()> {
-        let mut at = match open(&place.path) {
-            Some(dir) => Some(dir),
-            // A file, or nothing yet: what holds it counts.
-            None => place.path.parent().and_then(open),
-        };
-        for _ in 0..DEPTH {
-            let Some(dir) = at else { return Ok(()) };
-            let id = place::id(&dir, &place.path)?;
-            if let Some((own, _)) = self.0.iter().find(|(_, known)| *known == id) {
-                return Err(refused(key, place, own));
-            }
-            let Ok(parent) = rustix::fs::openat(&dir, "..", FLAGS, Mode::empty()) else { return Ok(()) };
-            at = (place::id(&parent, &place.path)? != id).then_some(parent);
+        // Of a file, or of what is not there yet, what holds it counts.
+        let dir = open(&place.path).or_else(|| place.path.parent().and_then(open));
+        dir.map_or(Ok(()), |dir| self.refuse_open(key, &place.path, dir))
+    }
+
+    /// Refuses `dir`, which was opened by `path`, if it is one of them, or lies in one.
+    ///
+    /// # Errors
+    /// `Denied`.
+    pub fn refuse_open(&self, key: &str, path: &Path, dir: impl AsFd) -> Result<()> {
+        match self.around(path, dir)? {
+            Some(own) => Err(refused(key, path, own)),
+            None => Ok(()),
         }
-        Err(Error::new(Kind::Denied, format!("{} lies too deep", show(&place.path))))
     }
 
     /// Refuses a place that holds one of them, too: for what hands out all that is in it.
@@ -62,13 +61,28 @@ impl Guarded {
     pub fn refuse_around(&self, key: &str, place: &Place) -> Result<()> {
         self.refuse_inside(key, place)?;
         let Some(id) = place.id else { return Ok(()) };
-        for (own, _) in &self.0 {
-            let own_place = Place { path: own.clone(), id: None, leads_to: None, leaves: None };
-            if Self(vec![(own.clone(), id)]).refuse_inside(key, &own_place).is_err() {
-                return Err(refused(key, place, own));
+        let place_alone = Self(vec![(place.path.clone(), id)]);
+        for (own, dir) in self.0.iter().filter_map(|(own, _)| Some((own, open(own)?))) {
+            if place_alone.around(own, dir)?.is_some() {
+                return Err(refused(key, &place.path, own));
             }
         }
         Ok(())
+    }
+
+    /// Which of them `dir` is, or lies in.
+    fn around(&self, path: &Path, dir: impl AsFd) -> Result<Option<&Path>> {
+        let mut at = rustix::fs::openat(&dir, ".", FLAGS, Mode::empty()).ok();
+        for _ in 0..DEPTH {
+            let Some(dir) = at else { return Ok(None) };
+            let id = place::id(&dir, path)?;
+            if let Some((own, _)) = self.0.iter().find(|(_, known)| *known == id) {
+                return Ok(Some(own));
+            }
+            let Ok(parent) = rustix::fs::openat(&dir, "..", FLAGS, Mode::empty()) else { return Ok(None) };
+            at = (place::id(&parent, path)? != id).then_some(parent);
+        }
+        Err(Error::new(Kind::Denied, format!("{} lies too deep", show(path))))
     }
 }
 
@@ -78,8 +92,8 @@ fn open(path: &Path) -> Option<OwnedFd> {
     rustix::fs::openat(CWD, path, FLAGS, Mode::empty()).ok()
 }
 
-fn refused(key: &str, place: &Place, own: &Path) -> Error {
-    let why = format!("`{key}` reaches snapback's own files: {} and {}", show(&place.path), show(own));
+fn refused(key: &str, path: &Path, own: &Path) -> Error {
+    let why = format!("`{key}` reaches snapback's own files: {} and {}", show(path), show(own));
     Error::new(Kind::Denied, why).hint("name a directory that has nothing of snapback's in it")
 }
 

@@ -3,6 +3,9 @@
 //! What leads out, by `..`, by an absolute path or through a link, needs the user's
 //! consent. A path beneath the root that does not exist leads nowhere and stays inside: a
 //! restore may have to make it.
+//!
+//! Invariant: what is opened for a component is what was looked at, or, where nothing was
+//! there, something beneath the root that no link leads to.
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -17,6 +20,10 @@ use std::path::{Component, Path, PathBuf};
 pub struct Place {
     /// The path, from the root of the file system.
     pub path: PathBuf,
+    /// The project's root.
+    root: PathBuf,
+    /// Whether it is a file, which is known by the directory that holds it.
+    is_file: bool,
     /// Device and inode of the directory, or of the directory that holds the file; none
     /// when there is nothing yet.
     pub id: Option<(u64, u64)>,
@@ -65,7 +72,10 @@ pub fn look(root: &Path, value: impl AsRef<Path>) -> Result<Place> {
         }
     }
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let inside = |id, leads_to| Ok(Place { path: root.join(&names), id, leads_to, leaves: None });
+    let (path_of, root_of) = (|| root.join(&names), || root.to_owned());
+    let inside = |id, leads_to| {
+        Ok(Place { path: path_of(), root: root_of(), is_file: false, id, leads_to, leaves: None })
+    };
     let top = match rustix::fs::openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
         Ok(top) => top,
         Err(Errno::NOENT) => return inside(None, None),
@@ -103,24 +113,56 @@ pub fn look_above(root: &Path, key: &str, value: impl AsRef<Path>) -> Result<Pla
     };
     let above = look(root, path.parent().unwrap_or(Path::new("")))?;
     let leads_to = above.leads_to.map(|path| path.join(name));
-    Ok(Place { path: above.path.join(name), leads_to, ..above })
+    Ok(Place { path: above.path.join(name), leads_to, is_file: true, ..above })
 }
 
-/// Refuses what was opened when it is not what [`look`] found: somebody changed the
-/// path in between.
-///
-/// # Errors
-/// `Changed`.
-pub fn still(place: &Place, opened: (u64, u64), key: &str) -> Result<()> {
-    match place.id {
-        Some(id) if id == opened => Ok(()),
-        None if place.leaves.is_none() => Ok(()),
-        _ => Err(Error::new(
-            Kind::Changed,
-            format!("what the setting `{key}` names changed while it was opened"),
-        )
-        .hint("try again")),
+impl Place {
+    /// Opens it, the directory that was looked at and no other; of a file, the directory that
+    /// holds it. The setting `key` names it.
+    ///
+    /// # Errors
+    /// `NotFound` when nothing is there. `Changed` when something else is: somebody changed the
+    /// path in between. When it cannot be opened.
+    pub fn open(&self, key: &str) -> Result<OwnedFd> {
+        let dir = if self.is_file { self.path.parent().unwrap_or(Path::new("/")) } else { &self.path };
+        let found = match (self.id, dir.strip_prefix(&self.root)) {
+            // It was not there to be agreed to: a link would lead wherever somebody likes.
+            (None, Ok(names)) if self.leaves.is_none() => self.beneath(names, dir, key)?,
+            _ => rustix::fs::openat(CWD, dir, READ, Mode::empty())
+                .map_err(|e| Error::io(e, "could not open", dir))?,
+        };
+        match self.id {
+            Some(known) if known != id(&found, dir)? => Err(changed(key)),
+            None if self.leaves.is_some() => Err(changed(key)),
+            _ => Ok(found),
+        }
     }
+
+    /// Opens what lies at `names` beneath the root, `dir`, where no link is on the way.
+    fn beneath(&self, names: &Path, dir: &Path, key: &str) -> Result<OwnedFd> {
+        let failed = |e| match e {
+            Errno::LOOP | Errno::XDEV | Errno::NOTDIR => changed(key),
+            e => Error::io(e, "could not open", dir),
+        };
+        let top = rustix::fs::openat(CWD, &self.root, READ, Mode::empty()).map_err(failed)?;
+        if names.as_os_str().is_empty() {
+            return Ok(top);
+        }
+        let flags = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match rustix::fs::openat2(&top, names, READ, Mode::empty(), flags) {
+            Err(Errno::NOSYS | Errno::PERM) => names.iter().try_fold(top, |at, name| {
+                rustix::fs::openat(&at, name, READ | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+            }),
+            found => found.map_err(failed),
+        }
+    }
+}
+
+const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+fn changed(key: &str) -> Error {
+    let why = format!("what the setting `{key}` names changed while it was opened");
+    Error::new(Kind::Changed, why).hint("try again")
 }
 
 /// A place outside: what it leads to now, links followed, is what is asked for.
@@ -138,7 +180,7 @@ fn outside(root: &Path, value: &Path, way: Way) -> Result<Place> {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => (None, None),
         Err(e) => return Err(Error::io(e, "could not look at", &path)),
     };
-    Ok(Place { path, id, leads_to, leaves: Some(way) })
+    Ok(Place { path, root: root.to_owned(), is_file: false, id, leads_to, leaves: Some(way) })
 }
 
 /// Where `found`, which was opened by `path`, is, when links led there: what is said of it is
@@ -279,15 +321,39 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_in_between_is_refused() {
-        let place = |id, leaves| Place { path: "/p".into(), id, leads_to: None, leaves };
-        still(&place(Some((1, 2)), None), (1, 2), "path").unwrap();
-        still(&place(None, None), (1, 2), "path").unwrap();
-        for place in
-            [place(Some((1, 2)), None), place(Some((1, 2)), Some(Way::Link)), place(None, Some(Way::Link))]
-        {
-            assert_eq!(still(&place, (1, 3), "path").unwrap_err().kind(), Kind::Changed);
+    fn what_was_looked_at_is_opened_and_nothing_else() {
+        let scratch = Scratch::new();
+        let root = project(&scratch);
+        let opened = |place: &Place| place.open("path").map(|dir| id(dir, Path::new("it")).unwrap());
+        for value in ["a", "in", "out", "../other", "."] {
+            let place = look(&root, value).unwrap();
+            assert_eq!(Some(opened(&place).unwrap()), place.id, "{value}");
         }
+        let refuses = |place: &Place, kind| assert_eq!(opened(place).unwrap_err().kind(), kind, "{place:?}");
+        // What is another directory by now, or leads to another.
+        let (dir, link) = (look(&root, "a").unwrap(), look(&root, "in").unwrap());
+        let file = look_above(&root, "file", "a/f").unwrap();
+        std::fs::rename(root.join("a"), root.join("was")).unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        [dir, link, file].iter().for_each(|place| refuses(place, Kind::Changed));
+        // What was not there, and is: beneath the root, and not through any link.
+        let (gone, deep) = (look(&root, "gone").unwrap(), look(&root, "gone/deep").unwrap());
+        let in_gone = look_above(&root, "file", "gone/f").unwrap();
+        let outside = look(&root, "../gone").unwrap();
+        [&gone, &deep, &in_gone].into_iter().for_each(|place| refuses(place, Kind::NotFound));
+        for to in ["../other", "a", ".snapback", scratch.path().to_str().unwrap()] {
+            symlink(to, root.join("gone")).unwrap();
+            std::fs::create_dir_all(root.join("gone/deep")).unwrap_or_default();
+            [&gone, &deep, &in_gone].into_iter().for_each(|place| refuses(place, Kind::Changed));
+            std::fs::remove_file(root.join("gone")).unwrap();
+        }
+        std::fs::create_dir_all(root.join("gone/deep")).unwrap();
+        std::fs::create_dir(scratch.path().join("gone")).unwrap();
+        for (place, path) in [(&gone, "gone"), (&deep, "gone/deep"), (&in_gone, "gone")] {
+            let meta = std::fs::metadata(root.join(path)).unwrap();
+            assert_eq!(opened(place).unwrap(), (meta.dev(), meta.ino()), "{path}");
+        }
+        refuses(&outside, Kind::Changed);
     }
 
     #[test]

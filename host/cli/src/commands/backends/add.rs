@@ -6,13 +6,8 @@ use crate::context::Context;
 use crate::exit::Code;
 use snapback_core::disk::Disk;
 use snapback_core::error::{Error, Kind, Result, show};
-use snapback_runtime::{builtin_names, component_of};
-use std::fs::File;
-use std::io::Read;
+use snapback_runtime::{builtin_names, component_of, read_component};
 use std::path::{Path, PathBuf};
-
-/// Largest file that is taken, in bytes.
-const MAX_LEN: u64 = 256 << 20;
 
 /// Does it.
 ///
@@ -66,8 +61,6 @@ pub fn folder(context: &Context) -> PathBuf {
 /// When it cannot be read, or is neither.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     let hint = "name the file of a component, NAME.wasm; `snapback backends` lists those that there are";
-    let failed = |error| Error::io(error, "could not read", path).hint(hint);
-    let mut bytes = Vec::new();
-    File::open(path).map_err(failed)?.take(MAX_LEN).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = read_component(path).map_err(|error| error.hint(hint))?;
     component_of(bytes).map_err(|error| error.context(show(path)))
 }

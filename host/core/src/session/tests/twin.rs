@@ -1,6 +1,8 @@
 //! The history outlives the folder that it lies in.
 
 use super::*;
+use crate::disk::{Disk, Hook, Op, OpKind};
+use std::sync::Arc;
 
 /// Removes parts of the project as a command might, and undoes.
 fn undo_after(remove: impl Fn(&Path)) -> World {
@@ -289,4 +291,40 @@ fn what_was_forgotten_from_another_home_does_not_come_back() {
         world.session().forget(&newest).unwrap();
         assert!(!at("other home").lock().unwrap().ids().unwrap().contains(&newest));
     }
+}
+
+/// A disk on which no link reaches where the twin is.
+struct NoLinks;
+
+impl Hook for NoLinks {
+    fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
+        let errno = rustix::io::Errno::XDEV.raw_os_error();
+        if op.kind == OpKind::Link { Err(std::io::Error::from_raw_os_error(errno)) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_snapshot_whose_objects_are_too_much_to_copy_is_not_kept_outside() {
+    let world = World::new();
+    world.set("one");
+    let first = world.run("two");
+    let store = crate::disk::Dir::open(&world.temp.path().join("project/.snapback")).unwrap();
+    let kept = || {
+        let twin = crate::disk::Dir::open(&world.temp.path().join("other")).unwrap();
+        snapshot::ids(&twin.path().join("snapshots")).unwrap()
+    };
+    let disk = Disk::default().with_hook(Arc::new(NoLinks));
+    let fill = |budget| {
+        let twin = disk.make_dirs(&world.temp.path().join("other")).unwrap();
+        crate::session::twin::Filling { disk: &disk, inward: false, budget }
+            .fill(&store, &twin, None)
+            .unwrap();
+    };
+    fill(1 << 20);
+    assert_eq!(kept(), [first.clone()]);
+    let second = world.run("three");
+    fill(0);
+    assert_eq!(kept(), [first.clone()], "nothing is promised that is not there");
+    fill(1 << 20);
+    assert_eq!(kept(), [second, first]);
 }

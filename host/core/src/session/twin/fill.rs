@@ -2,7 +2,7 @@
 //! lost from there.
 //!
 //! Invariant: a link where one reaches, else a copy that is written aside, synced and
-//! renamed; snapshots whole or not at all.
+//! renamed; snapshots whole or not at all, and outside none whose objects are not there.
 
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
@@ -40,16 +40,19 @@ pub(in crate::session) struct Filling<'a> {
 impl Filling<'_> {
     /// Gives `to` all that `from` has and it has not; of the snapshot `touched` each file.
     pub fn fill(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>) -> Result<()> {
-        self.packs(from, to)?;
-        self.snapshots(from, to, touched)?;
+        let is_whole = self.packs(from, to)?;
+        // A record without its objects would promise what cannot be kept. The older ones had
+        // theirs, and may still be touched.
+        self.snapshots(from, to, touched, is_whole || self.inward)?;
         for name in FILES {
             self.file(from, to, name)?;
         }
         Ok(())
     }
 
-    fn packs(&mut self, from: &Dir, to: &Dir) -> Result<()> {
-        let Some(from) = there(from, b"packs")? else { return Ok(()) };
+    /// Gives `to` all packs; whether none is too large to be copied.
+    fn packs(&mut self, from: &Dir, to: &Dir) -> Result<bool> {
+        let Some(from) = there(from, b"packs")? else { return Ok(true) };
         let to = Self::sub(self.disk, to, b"packs")?;
         let theirs = from.names()?;
         let there = to.names()?;
@@ -59,10 +62,14 @@ impl Filling<'_> {
         };
         let known = |name: &[u8]| have.contains(if self.inward { unmarked(name) } else { name });
         let new: Vec<&Vec<u8>> = theirs.iter().filter(|name| is_pack(name) && !known(name)).collect();
+        let mut is_whole = true;
         for name in new {
-            self.second_name(&from, &to, name, name)?;
+            is_whole &= self.second_name(&from, &to, name, name)?;
         }
-        if self.inward { Ok(()) } else { self.marks(&from, &to, &theirs) }
+        if !self.inward {
+            self.marks(&from, &to, &theirs)?;
+        }
+        Ok(is_whole)
     }
 
     /// Gives a pack that was marked as damaged, or is no longer, the same mark in the twin.
@@ -82,13 +89,16 @@ impl Filling<'_> {
         Ok(())
     }
 
-    fn snapshots(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>) -> Result<()> {
+    fn snapshots(&mut self, from: &Dir, to: &Dir, touched: Option<&Id>, new: bool) -> Result<()> {
         let Some(from) = there(from, b"snapshots")? else { return Ok(()) };
         let to = Self::sub(self.disk, to, b"snapshots")?;
         let have: HashSet<Vec<u8>> = to.names()?.into_iter().collect();
         for name in from.names()?.iter().filter(|name| is_id(name)) {
             let touched = touched.is_some_and(|id| id.as_str().as_bytes() == &name[..]);
             if have.contains(name) && !touched && to.child(name)?.stat(META.as_bytes())?.is_some() {
+                continue;
+            }
+            if !new && !have.contains(name) {
                 continue;
             }
             let source = from.child(name)?;

@@ -10,7 +10,6 @@
 //! Invariant: nothing is removed from here that was not compared with what is stored.
 //! What somebody wrote after the capture goes to `saved/` and stays.
 
-use super::outcome::Saved;
 use super::place::{Place, Places};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
@@ -230,8 +229,8 @@ impl<'a> Asides<'a> {
         std::iter::once(&self.main.0).chain(others.iter().map(|(_, aside)| aside)).cloned().collect()
     }
 
-    /// Keeps `name`, which somebody wrote to, for good. `path` is where it was.
-    pub fn save(&self, aside: &Aside<'_>, name: &[u8], path: &[u8]) -> Result<Saved> {
+    /// Keeps `name`, which somebody wrote to, or may, and says where. `path` is where it was.
+    pub fn save(&self, aside: &Aside<'_>, name: &[u8], path: &[u8]) -> Result<PathBuf> {
         let id = String::from_utf8_lossy(&name[1..name.len().min(9)]).into_owned();
         let last = super::place::split(path).1;
         let at = match &aside.home {
@@ -239,7 +238,7 @@ impl<'a> Asides<'a> {
             Some(_) => keep_beside(self.disk, &aside.dir, name, &id, last)?,
         };
         aside.dealt_with(name);
-        Ok(Saved { path: path.to_vec(), at })
+        Ok(at)
     }
 
     /// Removes the directories aside that are empty; in the tree, the directory that

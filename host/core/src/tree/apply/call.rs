@@ -1,7 +1,7 @@
 //! A restore as a backend's call asks for it: with the store, the paths and the
 //! reporter that were lent.
 
-use super::outcome::{Outcome, Refusal};
+use super::outcome::{Outcome, Refusal, lines};
 use super::restore::{Options, Request, carry_out};
 use crate::backend::Call;
 use crate::disk::Dir;
@@ -38,13 +38,8 @@ pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Res
             let hint = hint.as_ref().map_or(String::new(), |hint| format!(" (`{hint}`)"));
             call.report.refused(target, path, &format!("{reason}{hint}"));
         }
-        for saved in &outcome.saved {
-            let at = crate::error::show(&saved.at);
-            let reason = format!(
-                "somebody has it open for writing, or wrote to it meanwhile; that file is kept as {at}"
-            );
-            call.report.refused(target, &saved.path, &reason);
-        }
+        // What is to be there is: nothing of this was refused.
+        lines(&outcome.saved).iter().for_each(|line| call.report.log(target, "warn", line));
         Ok(outcome)
     })
 }

@@ -1,15 +1,17 @@
-//! Removing what restores that were cut short left aside in the store, once there is none
-//! to complete.
+//! Removing what restores left aside in the store, once there is none to complete, and what
+//! they kept in `saved/`.
 //!
 //! Invariant: a file goes only when its content is stored, or when it was never whole;
-//! any other goes to `saved/` and stays. What is no regular file stays where it is.
+//! any other goes to `saved/`, and from there only once it is stored and nobody can write to
+//! it any more. What is no regular file stays where it is.
 
 use super::aside::{ASIDE, SAVED, make_dir};
 use crate::backend::Cancel;
-use crate::disk::Dir;
+use crate::disk::{Dir, Writers};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 use crate::store::content::name_file;
+use crate::tree::scan::stat_in;
 use rustix::fs::FileType;
 use std::sync::Arc;
 
@@ -43,6 +45,63 @@ pub fn clear(store: &Arc<Store>, cancel: &Cancel) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What is kept in `saved/`: how many files, and their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Entries.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+/// What is kept in `saved/` of the store at `dir`.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn saved(dir: &Dir) -> Result<Left> {
+    let Some(saved) = saved_in(dir)? else { return Ok(Left::default()) };
+    saved.names()?.iter().try_fold(Left::default(), |left, name| left.with(&saved, name))
+}
+
+/// Removes from `saved/` what is stored and nobody has open; the rest is returned. Of files of
+/// others nobody knows that: they go only where `all` is asked for.
+///
+/// # Errors
+/// `Cancelled`; when the disk refuses.
+pub fn clear_saved(store: &Arc<Store>, all: bool, cancel: &Cancel) -> Result<Left> {
+    let mut left = Left::default();
+    let Some(saved) = saved_in(store.dir())? else { return Ok(left) };
+    let me = rustix::process::geteuid().as_raw();
+    for name in saved.names()? {
+        let Some(stat) = stat_in(&saved, &name)? else { continue };
+        let is_free = || match saved.writers(&name) {
+            Writers::Nobody => true,
+            Writers::Somebody => false,
+            Writers::Unknown => (all || stat.uid == me) && super::writers::of(&[stat.id()].into()).is_empty(),
+        };
+        if stat.is_file() && is_free() && is_stored(store, &saved, &name, cancel)? {
+            store.disk().unlink(&saved, &name)?;
+        } else {
+            left = left.with(&saved, &name)?;
+        }
+    }
+    Ok(left)
+}
+
+fn saved_in(dir: &Dir) -> Result<Option<Dir>> {
+    match dir.child(SAVED) {
+        Err(e) if e.kind() == Kind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+impl Left {
+    fn with(self, dir: &Dir, name: &[u8]) -> Result<Self> {
+        let bytes = stat_in(dir, name)?.map_or(0, |stat| stat.size);
+        Ok(Self { files: self.files + 1, bytes: self.bytes.saturating_add(bytes) })
+    }
 }
 
 fn numbered(name: &[u8], number: u32) -> Vec<u8> {

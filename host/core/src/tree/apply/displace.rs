@@ -9,7 +9,7 @@
 use super::Run;
 use super::aside::Aside;
 use super::look::CHANGED_SINCE;
-use super::outcome::Refusal;
+use super::outcome::{Refusal, SavedFor};
 use super::place::{Place, split};
 use crate::error::{Kind, Result};
 use crate::tree::compare::Change;
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             Ok(_) => {}
             Err(e) if e.kind() == Kind::NotFound => {
                 if !self.bring_in(aside, name, place, last)? {
-                    self.save(aside, name, &change.path)?;
+                    self.save(aside, name, &change.path, SavedFor::Written)?;
                 }
                 return Ok(true);
             }
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
             self.bring_in(aside, name, place, last)?;
         }
         if stat_in(&aside.dir, name)?.is_some() {
-            self.save(aside, name, &change.path)?;
+            self.save(aside, name, &change.path, SavedFor::Written)?;
         }
         Ok(true)
     }
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
                 return Ok(true);
             }
         } else if !good {
-            self.save(aside, name, &change.path)?;
+            self.save(aside, name, &change.path, SavedFor::Written)?;
         }
         self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
         self.drop_staged(aside, &new)?;

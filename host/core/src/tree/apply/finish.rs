@@ -4,7 +4,7 @@
 use super::action::Action;
 use super::aside::{Aside, is_kept};
 use super::displace::Displaced;
-use super::outcome::Refusal;
+use super::outcome::{Refusal, SavedFor};
 use super::place::split;
 use super::{Run, lock};
 use crate::disk::Writers;
@@ -90,16 +90,17 @@ impl<'a> Run<'a> {
         displaced.par_iter().zip(&asked).try_for_each(|(old, asked)| {
             let Displaced { aside, path, stat } = old;
             let name = &self.asides.name_of(path);
-            let done_with = match asked {
-                Writers::Nobody => true,
-                Writers::Somebody => false,
+            let why = match asked {
+                Writers::Nobody => None,
+                Writers::Somebody => Some(SavedFor::Open),
+                Writers::Unknown if open.contains(&stat.id()) => Some(SavedFor::Open),
                 // Processes of others cannot be looked into, and they may have others' files.
-                Writers::Unknown => stat.uid == me && !open.contains(&stat.id()),
+                Writers::Unknown => (stat.uid != me).then_some(SavedFor::Unknown),
             };
-            match stat_in(&aside.dir, name)? {
-                Some(now) if quiet(stat, &now) && done_with => self.disk.unlink(&aside.dir, name),
-                Some(_) => self.save(aside, name, path),
-                None => Ok(()),
+            let Some(now) = stat_in(&aside.dir, name)? else { return Ok(()) };
+            match if quiet(stat, &now) { why } else { Some(SavedFor::Written) } {
+                None => self.disk.unlink(&aside.dir, name),
+                Some(why) => self.save(aside, name, path, why),
             }
         })
     }
@@ -186,7 +187,7 @@ impl<'a> Run<'a> {
                 || !stat.is_file()
                 || super::clear::is_stored(self.store, &aside.dir, name, self.cancel)?);
         if !known {
-            return self.save(aside, name, path);
+            return self.save(aside, name, path, SavedFor::Written);
         }
         self.disk.unlink(&aside.dir, name)?;
         aside.dealt_with(name);

@@ -38,8 +38,8 @@ mod writers;
 pub use aside::{RESERVED, make_dir};
 pub(crate) use aside::{SAVED, is_kept, keep, keep_beside};
 pub use call::{preflight, restore};
-pub use clear::clear;
-pub use outcome::{Outcome, Refusal, Saved};
+pub use clear::{Left, clear, clear_saved, saved};
+pub use outcome::{Outcome, Refusal, Saved, SavedFor, lines};
 pub use restore::{Options, Request, run};
 
 pub(super) use action::{Action, action, removes, removes_dir};
@@ -148,8 +148,8 @@ impl<'a> Run<'a> {
         may_be_database(stat.kind()) && self.theirs.contains(path)
     }
 
-    fn save(&self, aside: &aside::Aside<'_>, name: &[u8], path: &[u8]) -> Result<()> {
-        let saved = self.asides.save(aside, name, path)?;
+    fn save(&self, aside: &aside::Aside<'_>, name: &[u8], path: &[u8], why: SavedFor) -> Result<()> {
+        let saved = Saved { path: path.to_vec(), at: self.asides.save(aside, name, path)?, why };
         lock(&self.outcome).saved.push(saved);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::aside::Aside;
 use super::attributes::On;
 use super::look::{CHANGED_SINCE, Found};
 use super::make::Draft;
-use super::outcome::Refusal;
+use super::outcome::{Refusal, SavedFor};
 use super::place::{Place, split};
 use super::settle::has_attributes;
 use crate::database::bases;
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
                 }
                 self.refuse(Refusal::new(&change.path, CHANGED_SINCE));
                 if !self.bring_in(&aside, &name, &place, last)? {
-                    self.save(&aside, &name, &change.path)?;
+                    self.save(&aside, &name, &change.path, SavedFor::Written)?;
                 }
                 Ok(())
             }
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         match self.disk.unlink(&aside.dir, name) {
             Err(e) if e.kind() == Kind::NotFound => Ok(()),
             Err(e) if e.is(Errno::ISDIR) || e.is(Errno::PERM) => match stat_in(&aside.dir, name)? {
-                Some(stat) if stat.is_dir() => self.save(aside, name, name),
+                Some(stat) if stat.is_dir() => self.save(aside, name, name, SavedFor::Written),
                 _ => Err(e),
             },
             done => done,

@@ -7,6 +7,7 @@ use super::Run;
 use super::aside::{Aside, unfinished};
 use super::attributes::On;
 use super::look::Found;
+use super::outcome::SavedFor;
 use super::place::split;
 use super::settle::has_attributes;
 use crate::error::Result;
@@ -38,7 +39,7 @@ impl<'a> Run<'a> {
             return Ok(false);
         };
         if stat.is_dir() {
-            self.save(aside, name, &change.path)?;
+            self.save(aside, name, &change.path, SavedFor::Written)?;
             return Ok(false);
         }
         let is = |entry: Option<&Entry>| match entry {

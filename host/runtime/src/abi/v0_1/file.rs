@@ -41,11 +41,7 @@ impl file::HostFile for State {
         let (_, access) = self.grants.open(&key, Kind::File)?;
         let (place, guarded) = (self.reach.place(&key)?.0.clone(), self.reach.guarded());
         let (name, counted) = (key.clone(), self.one_more_file()?);
-        let inner = self.bulk(move || {
-            guarded.refuse_inside(&name, &place)?;
-            driver::File::open(&place, &name)
-        });
-        let inner = Arc::new(inner.await?);
+        let inner = Arc::new(self.bulk(move || driver::File::open(&place, &name, &guarded)).await?);
         self.table.push(File { inner, key, access, _counted: counted }).map_err(stale)
     }
 

@@ -4,7 +4,7 @@ use super::bindings::snapback::plugin::sqlite;
 use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
-use crate::reach::place::{self, Place};
+use crate::reach::place::Place;
 use crate::sqlite as driver;
 use snapback_core::backend::Call;
 use snapback_core::database::to_setting;
@@ -88,10 +88,7 @@ impl sqlite::HostDatabase for State {
 /// other for as long as it is open, and the setting for the name in it.
 fn outside(key: &str, place: &Place) -> Result<(Dir, PathBuf, String)> {
     let (above, name) = (place.path.parent().unwrap_or(Path::new("/")), place.path.file_name());
-    // Links on the way were agreed to with what they lead to: `.` has them followed.
-    let dir = Dir::open(&above.join("."))?;
-    let stat = dir.stat_self()?;
-    place::still(place, (stat.st_dev, stat.st_ino), key)?;
+    let dir = Dir::from_fd(place.open(key)?, above.to_owned());
     let path = PathBuf::from(format!("/proc/self/fd/{}/.", dir.as_fd().as_raw_fd()));
     Ok((dir, path, to_setting(name.unwrap_or_default().as_bytes())))
 }

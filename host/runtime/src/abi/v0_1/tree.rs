@@ -4,9 +4,8 @@ use super::bindings::snapback::plugin::tree;
 use super::{Object, Target, stale, to_write};
 use crate::component::State;
 use crate::manifest::{Access, Kind};
-use crate::reach::place;
 use snapback_core::backend::Call;
-use snapback_core::error::Result;
+use snapback_core::error::{Kind as ErrorKind, Result};
 use snapback_core::object::ObjectKind;
 use snapback_core::tree as core;
 use std::sync::Arc;
@@ -28,14 +27,17 @@ impl tree::HostDirectory for State {
         options: Vec<(String, String)>,
     ) -> Result<Resource<Directory>> {
         let (value, access) = self.grants.open(&key, Kind::Dir)?;
-        let (value, root) = (value.to_owned(), self.call()?.root.clone());
-        let place = self.reach.place(&key)?.0.clone();
-        let (git_user, own) = (self.reach.git().clone(), self.reach.private().ids().collect());
+        let (value, place, private) =
+            (value.to_owned(), self.reach.place(&key)?.0.clone(), self.reach.private());
+        let (git_user, own) = (self.reach.git().clone(), private.ids().collect());
         let options = core::Options { git_user, own, ..core::Options::parse(&options)? };
         let inner = self.bulk(move || {
-            let directory = core::Directory::open(&root, &key, &value, &options)?;
-            place::still(&place, directory.id(), &key)?;
-            Ok(directory)
+            let handle = place.open(&key).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => error.hint(format!("`{key}` must name a directory")),
+                _ => error,
+            })?;
+            private.refuse_open(&key, &place.path, &handle)?;
+            core::Directory::of(handle, &place.path, &key, &value, &options)
         });
         let directory = Directory { inner: Arc::new(inner.await?), access };
         self.table.push(directory).map_err(stale)

@@ -12,13 +12,11 @@ pub use lookup::Names;
 
 use crate::component::State;
 use crate::manifest::Access;
-use crate::reach::place::{self, Place};
 use crate::reach::{Found, Reach};
-use rustix::fs::{CWD, Mode, OFlags};
 use snapback_core::error::{Error, Kind, Result};
 use std::cell::OnceCell;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use wasmtime::component::Linker;
 use wasmtime_wasi::sockets::SocketAddrUse;
@@ -48,7 +46,8 @@ pub fn context(reach: &Reach, variables: fn(&str) -> Option<String>) -> Result<W
                     Access::Read => FsPerms::ReadOnly,
                     Access::Write => FsPerms::ReadWrite,
                 };
-                let dir = open(&item.key, place)?;
+                let dir = place.open(&item.key)?;
+                guarded.get_or_init(|| reach.guarded()).refuse_open(&item.key, &place.path, &dir)?;
                 // By the open directory, so that it is the one that was looked at.
                 let path = format!("/proc/self/fd/{}", dir.as_raw_fd());
                 builder.preopened_dir(path, format!("/{}", item.key), perms).map_err(|e| {
@@ -76,14 +75,4 @@ pub fn context(reach: &Reach, variables: fn(&str) -> Option<String>) -> Result<W
         });
     }
     Ok(builder.build())
-}
-
-/// The directory that `place` is, and no other.
-fn open(key: &str, place: &Place) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = rustix::fs::openat(CWD, &place.path, flags, Mode::empty())
-        .map_err(|e| Error::io(e, "could not open", &place.path))?;
-    let stat = rustix::fs::fstat(&dir).map_err(|e| Error::io(e, "could not look at", &place.path))?;
-    place::still(place, (stat.st_dev, stat.st_ino), key)?;
-    Ok(dir)
 }

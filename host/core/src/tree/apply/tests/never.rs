@@ -183,7 +183,12 @@ fn a_file_that_somebody_has_open_is_kept() {
     let saved: Vec<(&[u8], Vec<u8>)> =
         outcome.saved.iter().map(|s| (s.path.as_slice(), std::fs::read(&s.at).unwrap())).collect();
     assert_eq!(saved, [(&b"log"[..], b"one\ntwo\nthree\n".to_vec()), (b"new.log", b"first\n".to_vec())]);
-    assert!(told[0].1.contains("saved/"), "{told:?}");
+    // All is as it should be: nothing was refused.
+    assert!(told.is_empty() && outcome.refused.is_empty(), "{told:?}");
+    assert_eq!((outcome.modified, outcome.deleted, outcome.added), (1, 1, 1));
+    let lines = crate::tree::apply::lines(&outcome.saved);
+    assert!(lines.len() == 2 && lines[0].starts_with("log: somebody has the file"), "{lines:?}");
+    assert!(lines[0].contains("open for writing; it is kept as ") && lines[0].contains("saved/"));
 }
 
 #[test]
