@@ -290,3 +290,23 @@ fn a_pipe_where_the_configuration_was_hangs_nothing() {
     s.sh("mkfifo snapback.toml");
     s.snapback(["run", "--", "true"]).fails(125, &["is not a regular file"]);
 }
+
+#[test]
+fn a_target_whose_backend_cannot_be_used_can_be_gone_round() {
+    let s = sandbox();
+    s.sh("mkdir -p \"$XDG_DATA_HOME/snapback/plugins\"; echo x > \"$XDG_DATA_HOME/snapback/plugins/broken.wasm\"");
+    s.write("f", "0");
+    for (name, says) in [("nonesuch", "there is no backend `nonesuch`"), ("broken", "broken")] {
+        s.write("snapback.toml", format!("[[target]]\nbackend = \"{name}\"\nmode = 1\n"));
+        s.snapback(["run", "--", "touch", "started"]).fails(125, &[says]);
+        s.snapback(["snap"]).fails(if name == "broken" { 1 } else { 2 }, &[says]);
+        for way in [["--skip", name], ["--only", "tree"]] {
+            let script = ["--", "sh", "-c", "echo 1 > f"];
+            s.ok([&["run"], &way[..], &script].concat()).says(&format!("skipped: {name}"));
+            s.ok(["undo"]);
+            assert_eq!(s.read("f"), "0");
+            s.ok([&["snap"], &way[..]].concat());
+        }
+        assert!(!s.has("started"));
+    }
+}

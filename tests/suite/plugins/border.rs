@@ -1,9 +1,10 @@
 //! The border, tried from inside: a component has what its settings were given, and
 //! nothing else.
 
-use super::{agree, install, target};
+use super::{agree, digest, install, target};
 use crate::sandbox;
-use snapback_tests::Sandbox;
+use rustix::process::Signal;
+use snapback_tests::{Sandbox, until};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
@@ -221,4 +222,23 @@ fn what_the_host_captures_for_it_is_what_was_given_too() {
     for expected in ["tree place: opened", "tree room: opened", "tree do: ErrorKind::Denied"] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }
+}
+
+#[test]
+fn one_that_waits_for_the_other_end_of_a_fifo_ends_when_asked_to() {
+    let s = sandbox();
+    install(&s);
+    s.sh("mkdir ../room; mkfifo ../room/fifo");
+    s.write("snapback.toml", target("room = \"../room\"\ndo = [\"read room fifo\"]"));
+    let digest = digest(&s.snapback(["snap"]).err());
+    s.ok(["trust", "--digest", &digest]);
+    let mut run = s.start(["run", "--", "touch", "started"]);
+    let tasks = format!("/proc/{}/task", run.pid().as_raw_nonzero());
+    let waits = |task: std::fs::DirEntry| {
+        std::fs::read_to_string(task.path().join("wchan")).is_ok_and(|on| on.contains("wait_for_partner"))
+    };
+    until("it waits", || std::fs::read_dir(&tasks).is_ok_and(|all| all.flatten().any(waits)));
+    run.signal(Signal::INT);
+    assert_eq!(run.wait().code(), Some(125));
+    assert!(!s.has("started"));
 }

@@ -30,7 +30,7 @@ pub fn interrupted(context: &Context, project: &Project) {
 /// When the project cannot be used, or the user does not want it.
 pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
     let project = context.open()?;
-    project.config()?;
+    project.config_for(&request.selection)?;
     if let Err(error) = project.check_place(request.selection.allow_huge) {
         insist(context, error)?;
         request.selection.allow_huge = true;

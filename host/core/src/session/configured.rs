@@ -11,17 +11,20 @@ use crate::project::config::{self, Config, Configured};
 use crate::project::nearest;
 use std::borrow::Cow;
 
-/// What the project asks for.
+/// What the project asks for. Targets that are not `wanted` are not looked into: whatever is
+/// wrong with their backends, they are passed over.
 ///
 /// # Errors
 /// When snapback.toml is wrong, or cannot be read.
-pub(super) fn read(env: &Environment) -> Result<Config> {
+pub(super) fn read(env: &Environment, wanted: impl Fn(&str) -> bool) -> Result<Config> {
     let path = env.root.join(config::FILE);
     let Some(text) = config::read(&path)? else { return Ok(Config::default()) };
     let config = Config::parse(&text)?;
     // The tree's keys were checked while reading; no backend is loaded for them.
-    let mut others = config.targets.iter().filter(|configured| configured.target.name != config::TREE);
-    others.try_for_each(|configured| check(env, configured))?;
+    let others = config.targets.iter().filter(|configured| configured.target.name != config::TREE);
+    others
+        .filter(|configured| wanted(&configured.target.name))
+        .try_for_each(|configured| check(env, configured))?;
     Ok(config)
 }
 

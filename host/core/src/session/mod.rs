@@ -210,7 +210,16 @@ impl Project {
     /// # Errors
     /// When snapback.toml is wrong, or cannot be read.
     pub fn config(&self) -> Result<&Config> {
-        self.config.get_or_init(|| configured::read(&self.env)).as_ref().map_err(Clone::clone)
+        self.config_for(&Selection::default())
+    }
+
+    /// The same where only what `selection` takes is to be right. The first who asks decides.
+    ///
+    /// # Errors
+    /// When that of snapback.toml is wrong, or it cannot be read.
+    pub fn config_for(&self, selection: &Selection) -> Result<&Config> {
+        let read = || configured::read(&self.env, |name| selection.takes(name));
+        self.config.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
     /// The door to the disk that this project is written through.

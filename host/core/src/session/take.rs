@@ -76,7 +76,7 @@ impl Selection {
         (first && !self.allow_huge).then_some(HUGE)
     }
 
-    fn takes(&self, name: &str) -> bool {
+    pub(super) fn takes(&self, name: &str) -> bool {
         (self.only.is_empty() || self.only.iter().any(|n| n == name)) && !self.skip.iter().any(|n| n == name)
     }
 
@@ -122,7 +122,10 @@ impl Session {
         let named: Vec<Target> = named.collect::<Result<_>>()?;
         let targets = wanted.iter().map(|c| &c.target).chain(&named);
         let jobs = targets.map(Job::of).collect();
-        let elsewhere = self.all_claims(configured.iter().map(|c| &c.target).chain(&named))?;
+        let mut elsewhere = self.all_claims(wanted.iter().map(|c| &c.target).chain(&named))?;
+        // Nobody knows what those capture whose backends cannot be used.
+        elsewhere.extend(skipped.iter().flat_map(|c| self.claims(&c.target).unwrap_or_default()));
+        elsewhere.sort();
         let mut skipped: Vec<String> = skipped.iter().map(|c| c.target.name.clone()).collect();
         names.extend(named.iter().map(|target| target.name.clone()));
         let writer = self.writer()?;

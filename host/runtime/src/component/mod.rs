@@ -222,7 +222,15 @@ fn run<R>(
     };
     drop(ticking);
     store.data_mut().told.finish();
-    done.map_err(|e| failure::explain(name, store.data(), &e))
+    let done = done.map_err(|e| failure::explain(name, store.data(), &e));
+    drop(store);
+    // The host's own work is ended before anybody goes on; what a component waits for beside
+    // it, such as the other end of a fifo, may never come.
+    while progress.is_busy() {
+        std::thread::sleep(crate::engine::TICK);
+    }
+    runtime.shutdown_background();
+    done
 }
 
 #[cfg(test)]

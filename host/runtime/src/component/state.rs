@@ -20,6 +20,8 @@ const MAX_HANDLES: usize = 100_000;
 /// Files that it may have open at once: others work in this process, too, and a system gives
 /// all of them a thousand.
 const MAX_FILES: usize = 100;
+/// Objects that it may be writing at once: each has a buffer of the host's.
+const MAX_DRAFTS: usize = 100;
 /// Elements that the tables of a component may have.
 const MAX_TABLE: usize = 1_000_000;
 
@@ -39,6 +41,8 @@ pub struct State {
     pub children: Arc<()>,
     /// Held by each file that it has open.
     files: Arc<()>,
+    /// Held by each object that it is writing.
+    drafts: Arc<()>,
     /// Whether it is to put something back.
     pub(super) restores: bool,
     pub(super) watch: Watch,
@@ -67,6 +71,7 @@ impl State {
             told,
             children: Arc::default(),
             files: Arc::default(),
+            drafts: Arc::default(),
             wasi,
         }
     }
@@ -84,11 +89,23 @@ impl State {
     /// # Errors
     /// `Denied` when it has too many open.
     pub fn one_more_file(&self) -> Result<Arc<()>> {
-        if Arc::strong_count(&self.files) <= MAX_FILES {
-            return Ok(self.files.clone());
+        self.one_more(&self.files, MAX_FILES, "files open")
+    }
+
+    /// What an object is kept with that the component writes.
+    ///
+    /// # Errors
+    /// `Denied` when it is writing too many.
+    pub fn one_more_draft(&self) -> Result<Arc<()>> {
+        self.one_more(&self.drafts, MAX_DRAFTS, "objects begun")
+    }
+
+    fn one_more(&self, held: &Arc<()>, most: usize, what: &str) -> Result<Arc<()>> {
+        if Arc::strong_count(held) <= most {
+            return Ok(held.clone());
         }
         let name = self.call.as_ref().map_or("", |call| &call.target.backend);
-        let why = format!("the backend `{name}` has {MAX_FILES} files open, and wants another");
+        let why = format!("the backend `{name}` has {most} {what}, and wants another");
         Err(Error::new(Kind::Denied, why).hint(FAULT))
     }
 

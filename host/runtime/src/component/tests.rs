@@ -114,20 +114,24 @@ fn nobody_waits_long_for_what_it_says_about_itself() {
 }
 
 #[test]
-fn files_that_it_has_open_are_counted() {
+fn files_that_it_has_open_and_objects_that_it_writes_are_counted() {
     let bench = Bench::new();
     let state = State::new(Some(bench.call.clone()), Grants::default(), Reach::default(), None);
-    let mut files: Vec<Arc<()>> = Vec::new();
-    let error = loop {
-        match state.one_more_file() {
-            Ok(file) => files.push(file),
-            Err(error) => break error,
-        }
+    let counted = |one_more: fn(&State) -> Result<Arc<()>>, what: &str| {
+        let mut held: Vec<Arc<()>> = Vec::new();
+        let error = loop {
+            match one_more(&state) {
+                Ok(one) => held.push(one),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.message(), format!("the backend `guest` has 100 {what}, and wants another"));
+        assert_eq!(held.len(), 100);
+        held.pop();
+        one_more(&state).unwrap();
     };
-    assert!(error.message().starts_with("the backend `guest` has 100 files open"), "{error}");
-    assert_eq!(files.len(), 100);
-    files.pop();
-    state.one_more_file().unwrap();
+    counted(State::one_more_file, "files open");
+    counted(State::one_more_draft, "objects begun");
 }
 
 #[test]

@@ -217,8 +217,12 @@ impl State {
         W: FnOnce() -> Result<R> + Send + 'static,
     {
         let busy = self.progress().busy();
-        async move {
+        // As long as the work goes on, whoever waits for it.
+        let work = move || {
             let _busy = busy;
+            work()
+        };
+        async move {
             match tokio::task::spawn_blocking(work).await {
                 Ok(done) => done,
                 Err(error) => match error.try_into_panic() {

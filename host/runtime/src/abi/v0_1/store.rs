@@ -13,6 +13,7 @@ use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::{Key, ObjectKind};
 use snapback_core::store::Source;
 use snapback_core::store::opaque::{self, Opaque, Piece};
+use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, InputStream, Pollable, StreamError, StreamResult};
 
@@ -33,11 +34,17 @@ impl Object {
 }
 
 /// Content being written.
-pub struct Draft(Growing<opaque::Draft>);
+pub struct Draft(Growing<Counted>);
 
-impl Sink for opaque::Draft {
+/// An object that is written, counted for as long as it has a buffer.
+struct Counted {
+    draft: opaque::Draft,
+    _one: Arc<()>,
+}
+
+impl Sink for Counted {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        Self::write(self, bytes)
+        self.draft.write(bytes)
     }
 }
 
@@ -83,8 +90,9 @@ impl store::HostObject for State {
 
 impl store::HostDraft for State {
     fn new(&mut self) -> wasmtime::Result<Resource<Draft>> {
-        let writer = self.call()?.writer.clone();
-        Ok(self.table.push(Draft(Growing::new(writer.map(opaque::Draft::new))))?)
+        let (writer, one) = (self.call()?.writer.clone(), self.one_more_draft()?);
+        let draft = writer.map(|writer| Counted { draft: opaque::Draft::new(writer), _one: one });
+        Ok(self.table.push(Draft(Growing::new(draft)))?)
     }
 
     fn body(&mut self, draft: Resource<Draft>) -> Result<Resource<DynOutputStream>> {
@@ -99,7 +107,7 @@ impl store::HostDraft for State {
 
     fn finish(&mut self, draft: Resource<Draft>) -> Result<Resource<Object>> {
         let draft = self.table.delete(draft).map_err(stale)?;
-        let key = draft.0.take().ok_or_else(nothing_stored)?.finish()?;
+        let key = draft.0.take().ok_or_else(nothing_stored)?.draft.finish()?;
         self.table.push(Object(key)).map_err(stale)
     }
 
