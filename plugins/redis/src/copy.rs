@@ -6,8 +6,9 @@
 //! When a key was last used, which some servers write into their copies, is left out.
 
 use crate::rdb::{DATABASE, END, EXPIRES_MS, Entry, Item, Rdb, broken, plain};
+use crate::replica::{self, Begun, End};
 use crate::scope::Scope;
-use crate::wire::{Wire, strange};
+use crate::wire::Wire;
 use snapback_sdk::{Error, ErrorKind, Object, Part, Result, Writer, report};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -40,35 +41,38 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Takes it of `scope` through a connection of its own, which from then on carries
-    /// what is written after it; returns it with the position where that starts. `now`:
-    /// the server's time in milliseconds.
+    /// Takes it of `scope` through the connection `replica`, which from then on carries what is
+    /// written after it; returns it with the position where that starts. `now`: the server's
+    /// time in milliseconds; `major`: its version.
     ///
     /// # Errors
     /// When the server gives none, or it is more than can be sorted.
-    pub fn take(wire: &mut Wire, scope: Scope, now: u64) -> Result<(Self, u64)> {
-        let mut command = Vec::new();
-        crate::wire::put(&mut command, &[b"PSYNC", b"?", b"-1"]);
-        wire.send(&command)?;
-        let said = next_line(wire)?;
-        let position =
-            said.strip_prefix("+FULLRESYNC ").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
-        let Some(position) = position else {
-            return Err(match said.strip_prefix('-') {
-                Some(why) => crate::wire::refused(why),
-                None => strange(&said),
-            });
+    pub fn take(
+        wire: &mut Wire,
+        replica: &mut Wire,
+        (scope, now, major): (Scope, u64, u32),
+    ) -> Result<(Self, u64)> {
+        let Begun { position, end } = replica::begin(wire, replica, major)?;
+        let size = match &end {
+            End::After(size) => Some(*size),
+            End::Mark(_) => None,
         };
-        let size = next_line(wire)?;
-        let size = size.strip_prefix('$').and_then(|size| size.parse::<u64>().ok());
-        let size = size.ok_or_else(|| strange("no size of the copy"))?;
-        let _task = report::Task::new("copying from Redis", Some(size), "bytes");
-        let mut rdb = Rdb::new((&mut wire.stream).take(size))?;
+        let _task = report::Task::new("copying from Redis", size, "bytes");
+        let mut rdb = Rdb::new((&mut replica.stream).take(size.unwrap_or(u64::MAX)))?;
         let copy = Self::read(&mut rdb, scope, now)?;
-        if rdb.into_input().limit() > 0 {
-            return Err(broken("something follows its end"));
+        let mut rest = rdb.into_input();
+        let is_whole = match end {
+            End::After(_) => rest.limit() == 0,
+            End::Mark(mark) => {
+                let mut found = vec![0; mark.len()];
+                rest.read_exact(&mut found).map_err(crate::wire::lost)?;
+                found == mark
+            }
+        };
+        match is_whole {
+            true => Ok((copy, position)),
+            false => Err(broken("something follows its end")),
         }
-        Ok((copy, position))
     }
 
     fn read(rdb: &mut Rdb<impl std::io::BufRead>, scope: Scope, now: u64) -> Result<Self> {
@@ -87,7 +91,7 @@ impl Copy {
                             ErrorKind::TooLarge,
                             format!("Redis holds more than {} MiB", MAX_BYTES >> 20),
                         )
-                        .with_hint("`database` can name the one that matters"));
+                        .with_hint("`database` can name one that matters and holds less; `--skip` goes on without it"));
                     }
                     copy.databases.entry(database).or_default().push(entry);
                 }
@@ -175,16 +179,6 @@ pub fn database_of(part: &str) -> Option<u64> {
 /// Whether nobody sees it any more.
 pub fn expired(entry: &Entry, now: u64) -> bool {
     entry.expires.is_some_and(|at| at <= now)
-}
-
-/// The next line that says something.
-fn next_line(wire: &mut Wire) -> Result<String> {
-    loop {
-        let line = wire.line()?;
-        if !line.is_empty() {
-            return Ok(line);
-        }
-    }
 }
 
 fn encode(out: &mut Vec<u8>, entry: &Entry) {

@@ -1,15 +1,20 @@
 //! What is written after a copy was taken, as the server passes it on to replicas.
 //!
 //! With it is known who wrote what between the copy and the moment at which the data is
-//! exchanged: nobody, we ourselves into databases that were empty, or somebody else.
+//! exchanged: nobody, we ourselves into databases that were empty, or somebody else, be it
+//! into one of these.
 
 use crate::scope::Scope;
-use crate::wire::{Reply, Wire, strange};
+use crate::wire::{PATIENCE, Reply, Wire, ended, put, strange};
 use snapback_sdk::streams::StreamError;
 use snapback_sdk::{Error, ErrorKind, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
+use std::time::Duration;
 
+/// How long nothing may come before the server is told again how far we are.
+const AGAIN: Duration = Duration::from_millis(100);
 /// Bytes of others' commands, and keys of theirs, that are remembered.
 const MANY: (usize, usize) = (128 << 20, 200_000);
 /// What says nothing about data.
@@ -30,8 +35,12 @@ pub struct Follower {
     position: u64,
     pending: Vec<u8>,
     database: u64,
-    /// Databases that only we write to.
+    /// Databases that we fill.
     ours: BTreeSet<u64>,
+    /// What we sent there, by [`print`], in that order.
+    expected: VecDeque<u64>,
+    /// When that expires, in milliseconds since 1970, by [`print`] of its removal.
+    expiring: BTreeMap<u64, u64>,
     others: Vec<(u64, Vec<Vec<u8>>)>,
     bytes: usize,
     /// The keys that others wrote to, as far as that was found out.
@@ -75,6 +84,8 @@ impl Follower {
             pending: Vec::new(),
             database: 0,
             ours: BTreeSet::new(),
+            expected: VecDeque::new(),
+            expiring: BTreeMap::new(),
             others: Vec::new(),
             bytes: 0,
             written: BTreeSet::new(),
@@ -82,9 +93,32 @@ impl Follower {
         }
     }
 
-    /// What is written to `database` from now on is ours.
+    /// From now on `database` is one that we fill: what else is written there is others'.
     pub fn own(&mut self, database: u64) {
         self.ours.insert(database);
+    }
+
+    /// It is none of ours.
+    pub fn disown(&mut self, database: u64) {
+        self.ours.remove(&database);
+    }
+
+    /// We are about to give a command for `key` there, which expires then.
+    pub fn expect(&mut self, database: u64, name: &[u8], key: &[u8], expires: Option<u64>) {
+        self.expected.push_back(print(database, name, key));
+        if let Some(at) = expires {
+            self.expiring.insert(print(database, b"DEL", key), at);
+        }
+    }
+
+    /// Whether it is the next one that we gave, or one after it: of a key that has expired by
+    /// then the server says nothing.
+    fn is_expected(&mut self, words: &[&[u8]]) -> bool {
+        let (Some(name), Some(key)) = (words.first(), words.get(1)) else { return false };
+        let print = print(self.database, name, key);
+        let Some(at) = self.expected.iter().position(|expected| *expected == print) else { return false };
+        self.expected.drain(..=at);
+        true
     }
 
     /// Takes in what has come, without waiting: what nobody takes fills the server's memory.
@@ -92,12 +126,13 @@ impl Follower {
     /// # Errors
     /// When the connection fails, or others write too much.
     pub fn drain(&mut self) -> Result<()> {
+        self.acknowledge()?;
         self.take_buffered();
         loop {
             match self.wire.stream.get_ref().input().read(256 * 1024) {
                 Ok(bytes) if bytes.is_empty() => break,
                 Ok(bytes) => self.pending.extend_from_slice(&bytes),
-                Err(StreamError::Closed) => return Err(closed()),
+                Err(StreamError::Closed) => return Err(ended()),
                 Err(StreamError::LastOperationFailed(error)) => {
                     return Err(Error::new(ErrorKind::Other, error.to_debug_string()));
                 }
@@ -114,14 +149,27 @@ impl Follower {
     pub fn reach(&mut self, position: u64) -> Result<()> {
         self.take_buffered();
         self.parse()?;
+        let mut silent = Duration::ZERO;
         while self.position < position {
-            if self.wire.stream.fill_buf().map_err(crate::wire::lost)?.is_empty() {
-                return Err(closed());
+            self.acknowledge()?;
+            if self.wire.await_more(AGAIN)? {
+                self.take_buffered();
+                self.parse()?;
+                silent = Duration::ZERO;
+            } else if silent > PATIENCE {
+                return Err(crate::wire::lost(std::io::ErrorKind::TimedOut.into()));
             }
-            self.take_buffered();
-            self.parse()?;
+            silent += AGAIN;
         }
         Ok(())
+    }
+
+    /// Says how far we came. Not before that, and not before it knows that the copy has
+    /// arrived, does the server send what follows the copy.
+    fn acknowledge(&mut self) -> Result<()> {
+        let mut command = Vec::new();
+        put(&mut command, &[b"REPLCONF", b"ACK", self.position.to_string().as_bytes()]);
+        self.wire.send(&command)
     }
 
     /// Where the stream was read to.
@@ -139,6 +187,14 @@ impl Follower {
             let name = String::from_utf8_lossy(&command[0]).to_uppercase();
             if SWEEPING.contains(&&*name) {
                 return Err(too_much(&format!("a client gave the command {name} meanwhile")));
+            }
+            if self.ours.contains(&database) {
+                if self.has_expired(database, &name, &command, ask)? {
+                    continue;
+                }
+                return Err(too_much(&format!(
+                    "a client wrote to database {database}, which was empty ({name})"
+                )));
             }
             let keys = match self.keys.get(&name) {
                 Some(keys) => *keys,
@@ -166,6 +222,18 @@ impl Follower {
         }
     }
 
+    /// Whether the server removed what we put into one of our databases, because its time was up.
+    fn has_expired(&self, database: u64, name: &str, command: &[Vec<u8>], ask: &mut Wire) -> Result<bool> {
+        if !matches!(name, "DEL" | "UNLINK") {
+            return Ok(false);
+        }
+        let now = crate::scope::time(ask)?;
+        let is_due = |key: &Vec<u8>| {
+            self.expiring.get(&print(database, b"DEL", key)).is_some_and(|expires| *expires <= now)
+        };
+        Ok(command[1..].iter().all(is_due))
+    }
+
     fn take_buffered(&mut self) {
         let buffered = self.wire.stream.buffer();
         self.pending.extend_from_slice(buffered);
@@ -175,8 +243,8 @@ impl Follower {
 
     /// Takes whole commands off what is pending.
     fn parse(&mut self) -> Result<()> {
-        let mut done = 0;
-        while let Some((command, len)) = command(&self.pending[done..])? {
+        let (mut pending, mut done) = (std::mem::take(&mut self.pending), 0);
+        while let Some((command, len)) = command(&pending[done..])? {
             done += len;
             self.position += len as u64;
             let Some(name) = command.first().map(|name| String::from_utf8_lossy(name).to_uppercase()) else {
@@ -186,9 +254,12 @@ impl Follower {
                 let number = command.get(1).and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
                 self.database = number.ok_or_else(|| strange("SELECT without a number"))?;
             }
-            let concerns = !self.ours.contains(&self.database) && self.scope.has(self.database);
+            if SILENT.contains(&&*name) || self.ours.contains(&self.database) && self.is_expected(&command) {
+                continue;
+            }
+            let concerns = |database: &u64| self.ours.contains(database) || self.scope.has(*database);
             let wide = name == "FLUSHALL" || name == "SWAPDB";
-            if (concerns || wide) && !SILENT.contains(&&*name) {
+            if wide || concerns(&self.database) || reaches(&name, &command).is_some_and(|at| concerns(&at)) {
                 self.bytes += len;
                 if self.bytes > MANY.0 {
                     return Err(too_much("clients write more than can be told apart"));
@@ -197,7 +268,8 @@ impl Follower {
                 self.others.push((self.database, command));
             }
         }
-        self.pending.drain(..done);
+        pending.drain(..done);
+        self.pending = pending;
         Ok(())
     }
 }
@@ -227,9 +299,21 @@ fn too_much(why: &str) -> Error {
     Error::new(ErrorKind::Changed, why).with_hint("stop the clients that write to Redis, then try again")
 }
 
-fn closed() -> Error {
-    Error::new(ErrorKind::Other, "the server closed the connection of a replica")
-        .with_hint("its log says why; `client-output-buffer-limit replica` may be too low")
+/// The database beside its own that a command reaches.
+fn reaches(name: &str, words: &[&[u8]]) -> Option<u64> {
+    let word = match name {
+        "MOVE" => words.get(2),
+        "COPY" => words.iter().skip(3).skip_while(|word| !word.eq_ignore_ascii_case(b"DB")).nth(1),
+        _ => None,
+    };
+    std::str::from_utf8(word?).ok()?.parse().ok()
+}
+
+/// A command for a key, in short: which it is, not what it says.
+fn print(database: u64, name: &[u8], key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (database, name.to_ascii_uppercase(), key).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The command at the start of `bytes`, and how long it is; nothing when it is not whole.
@@ -263,7 +347,6 @@ fn number(bytes: &[u8], at: &mut usize, kind: u8) -> Result<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::put;
 
     #[test]
     fn keys_are_where_the_server_says() {
@@ -276,6 +359,16 @@ mod tests {
         assert_eq!(of(Keys::At(1, 1, 1)), ["a"]);
         assert_eq!(of(Keys::At(1, -1, 1)), ["a", "1", "b", "2"]);
         assert_eq!(of(Keys::At(9, 9, 1)), [""; 0]);
+    }
+
+    #[test]
+    fn a_command_may_reach_another_database() {
+        let reached =
+            |words: &[&str]| reaches(words[0], &words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+        assert_eq!(reached(&["MOVE", "k", "3"]), Some(3));
+        assert_eq!(reached(&["COPY", "a", "b", "REPLACE", "db", "4"]), Some(4));
+        assert_eq!(reached(&["COPY", "DB", "1"]), None);
+        assert_eq!(reached(&["SET", "k", "3"]), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The redis backend: the data of a Redis server (6 or 7), over TCP, without TLS.
 //!
-//! A snapshot is a copy that the server makes as for a replica: exact, of one point in
-//! time, while clients go on writing. A restore fills empty databases and exchanges them
+//! A snapshot is a copy that the server makes as for a replica, without a file of its own:
+//! exact, of one point in time, while clients go on writing. A restore fills empty databases and exchanges them
 //! with the present ones in one step, through commands, so that clients, replicas and the
 //! append-only file see it like any other command.
 //!
@@ -16,8 +16,11 @@ mod explain;
 mod follow;
 mod memory;
 mod rdb;
+mod replica;
 mod restore;
+mod rights;
 mod scope;
+mod spare;
 mod stage;
 mod text;
 mod wire;
@@ -39,10 +42,12 @@ impl Backend for Redis {
         // What is only looked at, or is about to be replaced, need not be put back.
         let is_kept = target.occasion().is_empty();
         if is_kept {
-            stage::prepare(&mut wire, scope, &server.used)?;
+            rights::look(&mut wire, &server)?;
+            spare::prepare(&mut wire, scope, &server.used)?;
         }
         let now = time(&mut wire)?;
-        let (copy, _) = Copy::take(&mut wire, scope, now)?;
+        let mut replica = Wire::connect(target)?;
+        let (copy, _) = Copy::take(&mut wire, &mut replica, (scope, now, server.major))?;
         if let Some(lacking) = server.memory.lacks(copy.room).filter(|_| is_kept) {
             let why = format!("an undo may be refused for want of memory ({})", memory::remedy(lacking));
             report::log("warn", &why);

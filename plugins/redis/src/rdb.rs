@@ -165,7 +165,7 @@ impl<R: BufRead> Rdb<R> {
                 ErrorKind::Incompatible,
                 format!("the server has a kind of value that is not known here (number {kind})"),
             )
-            .with_hint("Redis 6 and 7 up to 7.2 are known, without what modules of before Redis 4 made")),
+            .with_hint("Redis 6.0 to 7.2 is known, without what modules of before Redis 4 made")),
         }
     }
 

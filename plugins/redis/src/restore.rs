@@ -1,6 +1,6 @@
 //! Putting stored data back, so that a client sees either what was there or what is stored.
 //!
-//! Order: copy what is there and compare it with what was captured; fill empty databases
+//! Order: copy what is there and compare it with what was captured; fill spare databases
 //! with what was stored; see who wrote meanwhile; exchange. Until then nothing that a
 //! client sees is touched, and what is cut short is done again from the start.
 //!
@@ -13,6 +13,7 @@ use crate::copy::{Copy, FUNCTIONS, database_of, expired, part_of};
 use crate::follow::{Follower, Place};
 use crate::memory::Memory;
 use crate::scope::{Scope, Server, time};
+use crate::spare;
 use crate::stage;
 use crate::wire::Wire;
 use snapback_sdk::{Error, ErrorKind, Object, Part, Result, Target, report};
@@ -25,10 +26,10 @@ pub fn restore(target: &Target, parts: &[Part], current: &[Part]) -> Result<()> 
     let scope = Scope::of(target)?;
     let mut wire = Wire::connect(target)?;
     let server = Server::ask(&mut wire)?;
-    let mut used = stage::clear(&mut wire, server)?;
+    let mut used = spare::clear(&mut wire, &server, &[parts, current])?;
     let now = time(&mut wire)?;
     let mut replica = Wire::connect(target)?;
-    let (copy, position) = Copy::take(&mut replica, scope, now)?;
+    let (copy, position) = Copy::take(&mut wire, &mut replica, (scope, now, server.major))?;
     let mut follower = Follower::new(replica, scope, position);
     let again = target.occasion() == "again";
     let (todo, touched) = compare(&copy, parts, current, now)?;
@@ -43,12 +44,12 @@ pub fn restore(target: &Target, parts: &[Part], current: &[Part]) -> Result<()> 
         };
         written(&touched)?;
         used.extend(copy.databases.keys());
-        let pairs = stage::find(&mut wire, &used, &todo)?;
         drop(copy.databases);
         let memory = Memory::ask(&mut wire)?;
         if memory.evicts {
             memory.admit(room(parts, &todo, now)?)?;
         }
+        let pairs = spare::claim(&mut wire, &mut follower, &used, &todo)?;
         let done = todo
             .iter()
             .try_for_each(|database| {
@@ -62,12 +63,15 @@ pub fn restore(target: &Target, parts: &[Part], current: &[Part]) -> Result<()> 
                 })
             });
         // What was filled goes whatever came of it, and what was exchanged, too.
-        let emptied = stage::empty(&mut wire, &pairs);
+        let given_back = match &done {
+            Ok(kept) => spare::give_back(&mut wire, &pairs, current, kept),
+            Err(_) => spare::give_back(&mut wire, &pairs, parts, &BTreeSet::new()),
+        };
         for (database, key) in done?.iter().filter(|(database, _)| pairs.contains_key(database)) {
             let why = format!("it is written all the time; in database {database} it keeps its value");
             report::refused(key, &why);
         }
-        if let Err(error) = emptied {
+        if let Err(error) = given_back {
             let why = format!("what was there before could not be removed: {}", error.message);
             report::log("warn", &why);
         }

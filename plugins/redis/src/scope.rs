@@ -35,6 +35,10 @@ impl Scope {
 
 /// What a server says about itself.
 pub struct Server {
+    /// The first number of its version.
+    pub major: u32,
+    /// Whether it only repeats what another one does.
+    pub is_replica: bool,
     /// The databases that have keys.
     pub used: Vec<u64>,
     pub memory: Memory,
@@ -48,8 +52,8 @@ impl Server {
     pub fn ask(wire: &mut Wire) -> Result<Self> {
         let said = wire.text(&[b"INFO"])?;
         let version = field(&said, "redis_version").ok_or_else(|| strange("it has no version"))?;
-        let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        if major.is_none_or(|major| major < 6) {
+        let major = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
+        if major < 6 {
             let why = format!("the server is Redis {version}, which is too old");
             return Err(Error::new(ErrorKind::Incompatible, why).with_hint("Redis 6 and later are covered"));
         }
@@ -58,7 +62,8 @@ impl Server {
                 .with_hint("a cluster has no one point in time; single servers are covered"));
         }
         let used = said.lines().filter_map(|line| line.strip_prefix("db")?.split(':').next()?.parse().ok());
-        Ok(Self { used: used.collect(), memory: Memory::of(&said) })
+        let is_replica = field(&said, "role") == Some("slave");
+        Ok(Self { major, is_replica, used: used.collect(), memory: Memory::of(&said) })
     }
 }
 

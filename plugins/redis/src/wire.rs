@@ -9,15 +9,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::time::Duration;
 
 /// How long the server may be silent. It sends line ends while it prepares a copy.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The deepest reply that is read: replies nest, and what nests deeper is no reply of Redis.
 const DEPTH: u32 = 8;
 /// The longest byte string that Redis has, its default for `proto-max-bulk-len`.
 const MAX_BULK: u64 = 512 << 20;
 
 /// What a user that is not the default one has to be allowed.
-const RIGHTS: &str = "the user needs: +psync +replconf +info +time +select +type +get +set +del +restore +dump \
-                      +pttl +flushdb +swapdb +eval +function +command, and all keys";
+const RIGHTS: &str = "the user needs: +psync +replconf +info +time +config|get +select +dbsize +type +get +set +del \
+                      +restore +dump +pttl +flushdb +swapdb +eval +multi +discard +function +command, and all keys";
 
 /// What the server answers.
 #[derive(Debug, PartialEq, Eq)]
@@ -97,6 +97,20 @@ impl Wire {
         }
     }
 
+    /// Reads `count` replies, all of them whatever they say.
+    ///
+    /// # Errors
+    /// When the connection fails, or one of them is a refusal.
+    pub fn replies(&mut self, count: usize) -> Result<()> {
+        let mut all = Ok(());
+        for _ in 0..count {
+            if let Reply::Failed(why) = read(&mut self.stream, DEPTH)? {
+                all = all.and_then(|()| Err(refused(&why)));
+            }
+        }
+        all
+    }
+
     /// The value of a key, if it is a string.
     ///
     /// # Errors
@@ -123,6 +137,22 @@ impl Wire {
         }
     }
 
+    /// Waits for more to read, at most for `limit`; returns whether there is some.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn await_more(&mut self, limit: Duration) -> Result<bool> {
+        self.stream.get_mut().set_timeout(Some(limit));
+        let more = match self.stream.fill_buf() {
+            Ok(bytes) if bytes.is_empty() => Err(ended()),
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(false),
+            Err(error) => Err(lost(error)),
+        };
+        self.stream.get_mut().set_timeout(Some(PATIENCE));
+        more
+    }
+
     /// One line, without its end.
     ///
     /// # Errors
@@ -146,9 +176,7 @@ fn line(from: &mut impl BufRead) -> Result<String> {
     let mut bytes = Vec::new();
     from.take(64 * 1024).read_until(b'\n', &mut bytes).map_err(lost)?;
     if bytes.pop() != Some(b'\n') {
-        return Err(
-            Error::new(ErrorKind::Other, "the server closed the connection").with_hint("its log says why")
-        );
+        return Err(ended());
     }
     if bytes.last() == Some(&b'\r') {
         bytes.pop();
@@ -187,6 +215,12 @@ fn read(from: &mut impl BufRead, depth: u32) -> Result<Reply> {
     }
 }
 
+/// The other side closed it.
+pub fn ended() -> Error {
+    Error::new(ErrorKind::Other, "the server closed the connection")
+        .with_hint("its log says why; `client-output-buffer-limit replica` may be too low")
+}
+
 /// A connection that broke, or over which nothing comes.
 pub fn lost(error: std::io::Error) -> Error {
     match error.kind() {
@@ -218,6 +252,9 @@ pub fn refused(why: &str) -> Error {
         }
         "LOADING" | "MASTERDOWN" | "NOMASTERLINK" | "BUSY" => {
             (ErrorKind::Busy, "the server is not ready: try again")
+        }
+        _ if why.contains("unknown command") || why.contains("Unknown Redis command") => {
+            (ErrorKind::Incompatible, "its configuration renames or switches off what a restore needs")
         }
         "READONLY" => (ErrorKind::Denied, "it is a replica: `address` should be that of its master"),
         "OOM" => (ErrorKind::NoSpace, "what is restored is loaded beside what is there: raise `maxmemory`"),
@@ -269,6 +306,7 @@ mod tests {
             ("LOADING Redis is loading", ErrorKind::Busy, "try again"),
             ("OOM command not allowed", ErrorKind::NoSpace, "maxmemory"),
             ("READONLY You can't write", ErrorKind::Denied, "master"),
+            ("ERR unknown command 'SWAPDB', with args", ErrorKind::Incompatible, "renames"),
             ("NOPERM this user has no permissions", ErrorKind::Denied, "+swapdb"),
             (
                 "ERR The user executing the script can't run this command or subcommand",

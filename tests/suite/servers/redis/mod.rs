@@ -1,7 +1,9 @@
 //! Redis: exact copies while clients write, restored in one step.
 
+mod disk;
 mod exact;
 mod faults;
+mod needed;
 mod server;
 mod steps;
 mod writers;

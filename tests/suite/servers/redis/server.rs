@@ -47,6 +47,11 @@ impl Server {
         });
     }
 
+    /// A file in the directory that it keeps its data in.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
     /// Ends it.
     pub fn stop(&mut self) {
         self.running = None;

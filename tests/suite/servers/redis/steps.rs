@@ -57,6 +57,25 @@ fn what_a_restore_left_is_no_data_and_goes() {
 }
 
 #[test]
+fn what_others_put_beside_what_a_restore_left_stays() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    server.cli("SET a 1\nSELECT 5\nSET snapback:staging \"database 5\"\nSET a 2\nRPUSH queue job");
+    let s = project(&server, "");
+    s.run(&format!("redis-cli -p {} SET a 3", server.port));
+    s.ok(["undo"]).says("keys that are not of it").says("remove the key snapback:staging");
+    assert_eq!(server.cli("GET a\nSELECT 5\nEXISTS a\nLRANGE queue 0 -1"), "1\nOK\n0\njob");
+    // It is in nobody's way, and once it is named data it is data.
+    s.ok(["redo"]);
+    assert_eq!(server.cli("GET a\nSELECT 5\nDEL snapback:staging"), "3\nOK\n1");
+    s.run(&format!("redis-cli -p {} -n 5 LPOP queue", server.port));
+    s.ok(["undo"]);
+    assert_eq!(server.cli("SELECT 5\nLRANGE queue 0 -1"), "OK\njob");
+}
+
+#[test]
 fn a_user_that_may_do_only_part_of_it_does_no_harm() {
     if !ready() {
         return;

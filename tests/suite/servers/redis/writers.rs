@@ -38,6 +38,24 @@ while True:
         open("../seen", "a").write(" ".join(got) + "\n")
 "#;
 
+/// A client of a database that was empty: once something is put into it that is no job of its
+/// own, it adds a job, and says where.
+const PRODUCER: &str = r#"
+import socket, sys
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+f = s.makefile("rb")
+def ask(line):
+    s.sendall(line.encode() + b"\r\n")
+    return f.readline()
+while True:
+    for n in range(1, 16):
+        ask(f"SELECT {n}")
+        if ask("DBSIZE") != b":0\r\n":
+            ask("RPUSH queue job")
+            open("../pushed", "w").write(str(n))
+            sys.exit(0)
+"#;
+
 fn client(s: &Sandbox, server: &Server, script: &str) -> Running {
     Running::of(s.command("python3").args(["-c", script, &server.port.to_string()]))
 }
@@ -90,6 +108,31 @@ fn an_undo_among_writers_is_whole_and_loses_nothing() {
     let both = server.cli("GET left\nGET right");
     let (left, right) = both.split_once('\n').unwrap();
     assert_eq!(left, right);
+}
+
+#[test]
+fn what_a_client_puts_into_an_empty_database_meanwhile_stays_there() {
+    if !ready() {
+        return;
+    }
+    for (database, which) in [("0", "database = \"0\""), ("all", "")] {
+        let server = Server::start(&[]);
+        server.cli("DEBUG POPULATE 100000 k 50");
+        let s = project(&server, which);
+        s.run(&format!("redis-cli -p {} SET k:1 changed", server.port));
+        let producer = client(&s, &server, PRODUCER);
+        s.ok(["undo"]);
+        super::until("the job", || s.has("../pushed"));
+        drop(producer);
+        let pushed = s.read("../pushed");
+        if database == "all" {
+            // That one is put back, too: what was in it is in the snapshot before.
+            s.ok(["redo"]);
+        }
+        let found = server.feed(&["-n", &pushed], "LRANGE queue 0 -1\nDBSIZE");
+        assert_eq!(found, "job\n1", "{database}: in {pushed}");
+        assert_eq!(server.cli("DBSIZE\nEXISTS queue"), "100000\n0", "{database}");
+    }
 }
 
 #[test]
