@@ -4,6 +4,7 @@ mod declared;
 mod diff;
 mod found;
 mod large;
+mod left_out;
 mod leftovers;
 mod names;
 mod python;

@@ -24,6 +24,7 @@ pub struct Taken {
 }
 
 /// The decision about one name.
+#[derive(Clone)]
 pub(super) enum Verdict {
     /// Captured.
     Take(Taken),
@@ -158,8 +159,14 @@ impl Walk<'_> {
         if !directory {
             return Verdict::Ignore(at);
         }
+        let (why, detail) = self.ignored_because(at);
+        Verdict::Leave(why, detail)
+    }
+
+    /// Why the pattern of `ignore` at `at` leaves something out.
+    pub(super) fn ignored_because(&self, at: usize) -> (Why, Arc<str>) {
         let pattern = self.directory.options().ignore.iter().nth(at);
-        Verdict::Leave(Why::Ignored, pattern.map_or("", |pattern| pattern.text()).into())
+        (Why::Ignored, pattern.map_or("", |pattern| pattern.text()).into())
     }
 
     /// The sign by which `rule`, which is about `name`, holds, in words; none where it does not,

@@ -1,8 +1,8 @@
-//! Entering one directory: open, list, select.
+//! Entering one directory: open, list, look whether it is captured at all.
 
-use super::decide::{PLAIN, Taken, Verdict};
+use super::decide::{Taken, Verdict};
 use super::{Dir, Listing, Place, Scope, Stat, Walk, read_small};
-use crate::database::{SIDES, may_be_database};
+use crate::database::SIDES;
 use crate::disk::Lent;
 use crate::error::{Error, Result, show_bytes};
 use crate::project::STORE;
@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// What is said of such a directory.
 const OWN: &str = "where snapback keeps its own files";
@@ -26,9 +25,11 @@ pub struct Scratch {
     pub listing: Listing,
     /// Those of them that are captured, in order.
     pub selected: Vec<Selected>,
-    path: Vec<u8>,
-    ignored: Vec<(u32, usize)>,
-    left: Vec<(u32, Why, Arc<str>)>,
+    pub(super) path: Vec<u8>,
+    pub(super) ignored: Vec<(u32, usize)>,
+    pub(super) left: Vec<(u32, Why, Arc<str>)>,
+    /// What is not there, and must not come back.
+    pub(super) barred: Vec<(Vec<u8>, Why, Arc<str>)>,
 }
 
 /// One entry that is captured.
@@ -293,88 +294,6 @@ impl Walk<'_> {
 
     fn over_limit(&self, files: u64) -> Option<u64> {
         self.directory.options().max_files_per_dir.filter(|limit| files > *limit)
-    }
-
-    /// Decides about every name in the listing. Returns how many regular files are captured.
-    fn select(&self, place: &Place, scratch: &mut Scratch) -> Result<u64> {
-        let Scratch { listing, selected, path, ignored, left } = scratch;
-        selected.clear();
-        ignored.clear();
-        left.clear();
-        let options = self.directory.options();
-        let need_paths = !matches!(place.scope, Scope::Whole)
-            || options.ignore.need_paths()
-            || options.include.need_paths();
-        path.clear();
-        if need_paths {
-            path.extend_from_slice(&place.dir.path_of(b""));
-        }
-        let base = path.len();
-        let elsewhere = self.elsewhere.inside(|| place.dir.path());
-        let databases = self.with_sides(place, listing);
-        let takes_files = elsewhere.is_empty() && databases.is_empty() && self.takes_files(place);
-        let mut files = 0;
-        for at in 0..listing.len() {
-            let (name, mut kind) = listing.get(at);
-            if kind == FileType::Unknown {
-                let handle = self.kept.open(&place.dir);
-                match handle.and_then(|handle| Stat::of(handle, listing.name(at))) {
-                    Ok(stat) => kind = stat.kind(),
-                    // Whoever captures it meets the same and says so.
-                    Err(_) => kind = FileType::RegularFile,
-                }
-            }
-            if takes_files && kind != FileType::Directory {
-                files += u64::from(kind == FileType::RegularFile);
-                selected.push(Selected { at: at as u32, kind, taken: PLAIN });
-                continue;
-            }
-            path.truncate(base);
-            path.extend_from_slice(name);
-            let mut theirs = elsewhere.iter().filter(|(other, ..)| other == name).peekable();
-            let in_the_way = theirs.peek().is_some();
-            // Also what a snapshot that must be covered has: that target captures it.
-            if may_be_database(kind)
-                && let Some((.., target)) = theirs.find(|(_, base, _)| self.belongs(place, base, name))
-            {
-                left.push((at as u32, Why::Elsewhere, target.clone()));
-                continue;
-            }
-            let mut verdict = match in_the_way {
-                // It stands in the way of what is to come back: nothing in it may be lost.
-                true if self.cover.is_some() => Verdict::Take(Taken { scope: Scope::All, sure: true }),
-                _ => self.decide(place, listing, name, kind == FileType::Directory, path)?,
-            };
-            if matches!(verdict, Verdict::Take(_))
-                && may_be_database(kind)
-                && self.is_of_databases(place, &databases, name)
-            {
-                verdict = Verdict::Leave(Why::Elsewhere, "".into());
-            }
-            match verdict {
-                Verdict::Take(taken) => {
-                    files += u64::from(kind == FileType::RegularFile);
-                    selected.push(Selected { at: at as u32, kind, taken });
-                }
-                Verdict::Leave(why, detail) => left.push((at as u32, why, detail)),
-                Verdict::Ignore(pattern) => ignored.push((at as u32, pattern)),
-            }
-        }
-        Ok(files)
-    }
-
-    /// Records what `select` left out: the directory itself, open as `handle`, is captured.
-    fn commit(&self, place: &Place, handle: &OwnedFd, scratch: &Scratch) {
-        let ignored = scratch.ignored.iter().filter_map(|(at, pattern)| {
-            self.ignored[*pattern].fetch_add(1, Ordering::Relaxed);
-            Stat::of(handle, scratch.listing.name(*at as usize)).ok()
-        });
-        self.stamp_ignored(ignored);
-        for (at, why, detail) in &scratch.left {
-            let name = scratch.listing.name(*at as usize);
-            let seen = Stat::of(handle, name).ok();
-            self.leave_out(place.dir.path_of(name.to_bytes()), *why, &**detail, None, seen.as_ref());
-        }
     }
 }
 

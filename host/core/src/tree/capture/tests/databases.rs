@@ -118,3 +118,65 @@ fn what_is_only_called_like_a_side_file_is_the_trees() {
     assert_eq!(found, targets, "a database of its own has any name");
     assert_eq!(names(&taken), ["a.db-journal", "a.db-shm", "mine-journal", "mine-shm"]);
 }
+
+#[test]
+fn what_sqlite_made_beside_a_file_that_is_left_out_is_left_out_with_it() {
+    for sqlite in ["true", "false"] {
+        let mut world = World::new();
+        world.options = vec![("sqlite", sqlite.into()), ("ignore", "app.db\n/sealed\n".into())];
+        world.write("app.db", header());
+        // Nobody but its owner knows that it is a database.
+        world.write("sealed", [7; 4096]);
+        for (path, magic) in [("app.db-wal", LOG), ("app.db-journal", JOURNAL), ("d/x.db-wal", LOG)] {
+            world.write(path, magic);
+        }
+        world.write("app.db-shm", INDEX.to_ne_bytes());
+        world.write("sealed-journal", "");
+        world.write("app.db-wal-notes", "mine");
+        world.settle();
+        let taken = world.capture();
+        assert_eq!(taken.root.ignored, [("app.db".to_owned(), 4), ("/sealed".to_owned(), 2)], "{sqlite}");
+        assert_eq!(taken.left_out(), [], "{sqlite}: as the file itself");
+        assert_eq!(names(&taken), ["app.db-wal-notes", "d", "d/x.db-wal"], "{sqlite}");
+        // What is only called so is the user's.
+        world.write("app.db-journal", "notes\n");
+        assert!(names(&world.capture()).contains(&"app.db-journal"), "{sqlite}");
+    }
+}
+
+#[test]
+fn what_sqlite_made_beside_a_file_that_cannot_be_read_is_a_hole_like_that() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into())];
+    world.write("app.db", header());
+    world.write("app.db-wal", LOG);
+    std::fs::set_permissions(world.path("app.db"), std::fs::Permissions::from_mode(0)).unwrap();
+    let taken = as_nobody(&world, || world.try_capture(true).unwrap());
+    let holes = taken.left_out();
+    let holes: Vec<_> = holes.iter().map(|(path, why, _)| (path.as_str(), *why)).collect();
+    assert_eq!(holes, [("app.db", Why::Unreadable), ("app.db-wal", Why::Unreadable)]);
+    assert!(names(&taken).is_empty());
+}
+
+#[test]
+fn what_a_snapshot_has_beside_nothing_does_not_come_back_beside_a_file_that_is_left_out() {
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into()), ("ignore", "*.db".into())];
+    for (path, bytes) in [("a.db-wal", &LOG[..]), ("b.db-journal", &JOURNAL), ("c.db-wal", b"notes\n")] {
+        world.write(path, bytes);
+    }
+    let before = world.capture();
+    assert_eq!(names(&before), ["a.db-wal", "b.db-journal", "c.db-wal"], "no file is beside them");
+    for base in ["a.db", "b.db", "c.db"] {
+        world.write(base, header());
+    }
+    for name in ["b.db-journal", "c.db-wal"] {
+        std::fs::remove_file(world.path(name)).unwrap();
+    }
+    world.cover = vec![Part { name: "tree".into(), content: before.key }];
+    let now = world.capture();
+    let want = ["a.db-wal", "b.db-journal"].map(|path| (path.to_owned(), Why::Ignored, "*.db"));
+    assert_eq!(now.left_out(), want, "there or gone, a restore leaves it as it is");
+    assert!(names(&now).is_empty());
+}
