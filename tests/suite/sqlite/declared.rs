@@ -173,3 +173,65 @@ fn a_directory_that_may_not_be_written_does_not_keep_it_from_being_captured() {
         }
     });
 }
+
+#[test]
+fn one_outside_that_was_agreed_to_comes_back_under_its_connection() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for mode in ["wal", "delete"] {
+            make(s, "../out", mode, 20);
+            let toml = "[[target]]\nname = \"out\"\nbackend = \"sqlite\"\npath = \"../out.db\"\n";
+            s.write("snapback.toml", toml);
+            let refused = s.snapback(["snap"]);
+            // Agreed to once, it is agreed to.
+            if mode == "wal" {
+                refused.exits(1);
+                let said = refused.err();
+                let digest =
+                    said.split("--digest ").nth(1).and_then(|rest| rest.split(['`', ' ', '\n']).next());
+                s.ok(["trust", "--digest", digest.expect("the way to agree is named")]);
+            }
+            let mut app = Python::start(s);
+            app.open("../out");
+            let before = inode(s, "../out.db");
+            s.run(&migrate("../out", "DELETE FROM t WHERE a > 3"));
+            assert_eq!(app.count(), "[(3,)]");
+            for (step, rows) in [("undo", "[(20,)]"), ("redo", "[(3,)]"), ("undo", "[(20,)]")] {
+                s.ok([step]);
+                assert_eq!((app.count().as_str(), inode(s, "../out.db")), (rows, before), "{mode} {step}");
+            }
+            drop(app);
+            is_sound(s, "../out");
+            s.sh("rm ../out.db*");
+        }
+    });
+}
+
+#[test]
+fn one_that_is_checked_when_it_is_captured_keeps_the_command_from_starting_when_it_is_damaged() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    for verify in [true, false] {
+        s.sh("rm -f app.db* started");
+        let target = "[[target]]\nname = \"app\"\nbackend = \"sqlite\"\npath = \"app.db\"\n";
+        s.write("snapback.toml", format!("{target}verify = {verify}\n"));
+        make(&s, "app", "delete", 2000);
+        s.ok(["snap"]);
+        let path = s.project().join("app.db");
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2 / 4096 * 4096;
+        bytes[middle..middle + 4096].fill(0x5a);
+        fs::write(&path, &bytes).unwrap();
+        let run = s.snapback(["run", "--", "touch", "started"]);
+        if verify {
+            run.fails(125, &["app.db", "damaged"]);
+        } else {
+            run.exits(0);
+        }
+        assert_eq!(s.has("started"), !verify);
+    }
+}

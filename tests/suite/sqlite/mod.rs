@@ -6,10 +6,13 @@ mod found;
 mod large;
 mod left_out;
 mod leftovers;
+mod length;
+mod lost_log;
 mod names;
 mod python;
 mod replaced;
 mod steps;
+mod unwritable;
 mod writers;
 
 use python::Python;

@@ -71,8 +71,13 @@ impl Python {
 
     /// Commits rows, two tables in each commit, until it is killed.
     pub fn write_without_end(&mut self) {
+        self.write_without_end_and("OFF");
+    }
+
+    /// The same, with so much care for what a power cut does.
+    pub fn write_without_end_and(&mut self, synchronous: &str) {
         self.sql("CREATE TABLE IF NOT EXISTS u(a INTEGER PRIMARY KEY)");
-        self.sql("PRAGMA synchronous = OFF");
+        self.sql(&format!("PRAGMA synchronous = {synchronous}"));
         self.begin(
             "[c.executescript('BEGIN IMMEDIATE; INSERT INTO t(b) VALUES(1); INSERT INTO u VALUES(NULL); COMMIT') \
              for _ in range(10**9)]",

@@ -215,3 +215,33 @@ fn who_still_has_the_removed_database_open_is_named() {
         }
     });
 }
+
+#[test]
+fn who_has_open_what_an_undo_removes_is_named() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        let mut app = Python::start(s);
+        for (run, opened) in [
+            (migrate("app", "CREATE TABLE t(a); INSERT INTO t VALUES(1)"), "app"),
+            ("mv a.db a.db.bak; cp a.db.bak a.db".to_owned(), "a"),
+        ] {
+            make(s, "a", "delete", 20);
+            if opened == "a" {
+                app.open("a");
+                assert_eq!(app.count(), "[(20,)]");
+            }
+            s.run(&run);
+            if opened == "app" {
+                app.open("app");
+            }
+            assert!(!app.count().starts_with('!'));
+            let gone = if opened == "a" { "a.db.bak" } else { "app.db" };
+            let who = format!("python3 (pid {}) still has the removed {gone} open", app.pid());
+            s.ok(["undo"]).says(&who);
+            assert!(!s.has(gone));
+            s.sh("rm -f *.db*");
+        }
+    });
+}

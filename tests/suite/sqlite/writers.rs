@@ -80,3 +80,35 @@ fn attached_databases_are_committed_together_and_come_back_together() {
     s.ok(["undo"]);
     assert_eq!(app.sql("SELECT (SELECT count(*) FROM main.t), (SELECT count(*) FROM two.t)"), "[(10, 10)]");
 }
+
+#[test]
+fn what_was_begun_over_two_databases_and_killed_is_in_neither() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for mode in ["delete", "wal"] {
+            s.sh("rm -f one.db* two.db*");
+            make(s, "one", mode, 2000);
+            make(s, "two", mode, 2000);
+            let mut app = Python::start(s);
+            app.open("one");
+            app.sql("ATTACH 'two.db' AS two");
+            for pragma in ["main.cache_size = 2", "two.cache_size = 2"] {
+                app.sql(&format!("PRAGMA {pragma}"));
+            }
+            app.sql("BEGIN IMMEDIATE");
+            for of in ["main", "two"] {
+                assert_eq!(app.sql(&format!("UPDATE {of}.t SET b = b || hex(zeroblob(200))")), "[]");
+            }
+            app.kill();
+            s.run(&[migrate("one", "DELETE FROM t"), migrate("two", "DELETE FROM t")].join(";"));
+            s.ok(["undo"]);
+            for name in ["one", "two"] {
+                let rows = "SELECT count(*), sum(length(b)) < 20000 FROM t";
+                assert_eq!(sql(s, name, rows), "[(2000, 1)]", "{mode} {name}");
+                is_sound(s, name);
+            }
+        }
+    });
+}

@@ -128,14 +128,16 @@ fn foretell(context: &mut Context, project: &Project, wish: &Wish<'_>, narrow: &
     let plan = consent::with(context, project, || project.foresee(&wish.ask, narrow))?;
     forewarn(context, &plan);
     announce(context, &plan, project);
+    text::refusals(&plan.blocked, "cannot be put back").iter().for_each(|line| context.talk.detail(line));
+    let not_restored = [&plan.not_restored[..], &plan.blocked].concat();
     if context.global.json {
-        let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &plan.not_restored);
+        let report = Restored::new(plan.to.id.as_str(), None, &plan.changes, &not_restored);
         json::write(
             &mut context.out,
             &report.with(json::Beyond::new(&plan.beyond, &plan.to.id), plan.lacks.clone()),
         )?;
     }
-    Ok(code(plan.not_restored.is_empty()))
+    Ok(code(not_restored.is_empty()))
 }
 
 /// A dry run while a step is unfinished: finishing that comes first, and what is there

@@ -43,10 +43,20 @@ impl Header {
         Some(Self { page_size, wal: bytes[19] == 2, cookie: number(40), pages })
     }
 
+    /// Bytes of the database in a file of `length` bytes with this header: the pages that SQLite
+    /// counts. What lies behind them is room that was set aside, or nobody's. None when the
+    /// file was cut short.
+    pub fn image(&self, length: u64) -> Option<u64> {
+        let size = u64::from(self.page_size);
+        match self.pages.filter(|pages| *pages > 0) {
+            Some(pages) => Some(u64::from(pages) * size).filter(|image| *image <= length),
+            None => Some(length).filter(|length| length.is_multiple_of(size)),
+        }
+    }
+
     /// Whether a file of `length` bytes with this header was cut short.
     pub fn is_cut(&self, length: u64) -> bool {
-        let size = u64::from(self.page_size);
-        !length.is_multiple_of(size) || self.pages.is_some_and(|pages| u64::from(pages) > length / size)
+        self.image(length).is_none()
     }
 
     /// The page that no database uses: the locks are at its offset.
@@ -90,11 +100,12 @@ mod tests {
         good[28..32].copy_from_slice(&3u32.to_be_bytes());
         let header = Header::parse(&good).unwrap();
         assert_eq!(
-            [8192, 12287, 12288, 12289, 16384].map(|n| header.is_cut(n)),
-            [true, true, false, true, false]
+            [8192, 12287, 12288, 12289, 16384].map(|n| header.image(n)),
+            [None, None, Some(12288), Some(12288), Some(12288)]
         );
         good[24] = 1;
-        assert!(!Header::parse(&good).unwrap().is_cut(4096), "an old version wrote it");
+        let old = Header::parse(&good).unwrap();
+        assert_eq!([4096, 4097].map(|n| old.image(n)), [Some(4096), None], "an old version wrote it");
         assert_eq!(header.locked_page(), 262_145);
         good[16..18].copy_from_slice(&[0, 1]);
         assert_eq!(Header::parse(&good).unwrap().page_size, 65536);

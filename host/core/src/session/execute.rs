@@ -308,6 +308,7 @@ fn blocked(items: &[NotRestored]) -> Error {
 
 fn unfinished(first: &Error, second: &Error) -> Error {
     Error::new(first.kind(), format!("{first}; and it could not be taken back: {second}")).hint(
-        "`snapback status` shows the unfinished step; `snapback undo --resume` or `--take-back` goes on",
+        "`snapback status` shows the unfinished step; `snapback undo --resume` or `--take-back` goes on, \
+         and `--abandon TARGET` leaves one target as it is",
     )
 }

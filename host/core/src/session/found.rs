@@ -236,7 +236,7 @@ fn as_found(source: &dyn Source, mut entries: Vec<Entry>) -> Result<Found> {
         && let Node::File { content, size, .. } = file.node
     {
         let begin = read_begin(source, &content, size, header::LENGTH as u64)?;
-        if Header::parse(&begin).is_some_and(|header| !header.is_cut(size)) {
+        if Header::parse(&begin).is_some_and(|header| header.image(size) == Some(size)) {
             let state = state(source, &content, size)?;
             return Ok(Found::Image { file: entries.remove(0), state });
         }

@@ -20,6 +20,7 @@ mod histories;
 mod list;
 mod lock;
 pub mod lookup;
+mod may_write;
 mod mend;
 mod noted;
 mod one_back;

@@ -40,6 +40,7 @@ impl Project {
         writer: &Arc<Writer>,
         found: &mut Preflight,
     ) -> Result<()> {
+        self.may_write(stored, current, &**writer, found)?;
         let mut call = Call::new(&self.env, &stored.target, Some(writer.store()));
         call.writer = Some(writer.clone());
         let inside = inside(&self.env.root, stored, only).unwrap_or_default();

@@ -9,7 +9,8 @@ use super::stored::Image;
 use super::{Database, copy, fault, image, own};
 use snapback_core::backend::{Call, Hold};
 use snapback_core::database::{
-    self, Database as Captured, Found, SIDES, Seen, capture_file, is_side, may_be_database, side, state,
+    self, Database as Captured, Found, SIDES, Seen, capture_file, header, is_side, may_be_database, side,
+    state,
 };
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind, Result};
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 /// How often a database that is replaced while it is read is tried.
 const TRIES: usize = 5;
 /// File systems that count whole seconds need the longest until nothing can go unseen.
-const SETTLES: Duration = Duration::from_millis(2500);
+pub const SETTLES: Duration = Duration::from_millis(2500);
 
 /// Stores what is there; returns its key, none when nothing is.
 pub fn run(database: &Database, call: &Call, previous: Option<&Key>) -> Result<Option<Key>> {
@@ -128,7 +129,7 @@ impl Capture<'_> {
         // What is held is opened for writing: only what is the database's own, and nobody left.
         let may_hold = own && route != Route::Left && own::names(self.at())? == 1;
         let hold = match &self.call.hold {
-            Some(hold) if may_hold && !own::is_hot(self.at(), seen)? => Some(hold),
+            Some(hold) if may_hold && !own::is_left(self.at(), self.call.store()?)? => Some(hold),
             _ => None,
         };
         let mut lane = self.writer.lane();
@@ -194,17 +195,19 @@ impl Capture<'_> {
         Ok(read)
     }
 
-    /// The file as it is, which nobody uses.
+    /// The pages of the file as it is, which nobody uses.
     fn still(&self, lane: &mut Lane<'_>) -> Result<Option<Stored>> {
         let seen = self.settled()?;
         if route::of(self.at(), &seen)? != Route::Still {
             return Ok(None);
         }
         let file = self.dir.open_file(self.database.place.name())?;
-        let Some(stat) = seen.database() else { return Ok(None) };
-        let stored = content::store_file(lane, &file, stat.size, false, &self.call.cancel)?;
+        let header = header::read(&file).ok().flatten();
+        let size = seen.database().and_then(|stat| header?.image(stat.size));
+        let Some(size) = size else { return Ok(None) };
+        let stored = content::store_file(lane, &file, size, false, &self.call.cancel)?;
         let after = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
-        Ok((seen.still(&after) && stored.1 == stat.size).then_some(stored))
+        Ok((seen.still(&after) && stored.1 == size).then_some(stored))
     }
 
     /// What was left, recovered in a copy.

@@ -27,10 +27,21 @@ pub fn is_busy(error: &Sqlite) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// Whether a log is shorter than whoever uses it has it.
+fn is_cut_log(error: &Sqlite) -> bool {
+    matches!(error, Sqlite::SqliteFailure(ffi::Error { extended_code: ffi::SQLITE_IOERR_SHORT_READ, .. }, _))
+}
+
 /// Says in words why `doing` ("could not read") failed on the database at `place`.
 pub fn told(error: &Sqlite, doing: &str, place: &Place, dir: &Dir) -> Error {
     if is_busy(error) {
         return busy(place, dir);
+    }
+    if is_cut_log(error) {
+        let who = holders::of(dir, place.name());
+        if !who.is_empty() {
+            return other_log(place, &who);
+        }
     }
     let shown = place.shown();
     let (kind, why) = explain(error);
@@ -57,6 +68,15 @@ pub fn busy(place: &Place, dir: &Dir) -> Error {
     };
     Error::new(Kind::Busy, text)
         .hint(format!("{hint}, or wait; `busy-timeout` of its [[target]] says how long is waited"))
+}
+
+/// The database is used by `who`, with a log that is not whole beside it.
+pub fn other_log(place: &Place, who: &[holders::Holder]) -> Error {
+    let names: Vec<String> = who.iter().map(ToString::to_string).collect();
+    let (names, shown) = (names.join(", "), place.shown());
+    let text = format!("{shown} is in use by {names}, and its log was removed, moved away or cut short");
+    let hint = format!("end {names}, which may bring its log into the database then, and try again");
+    Error::new(Kind::Busy, text).hint(hint)
 }
 
 fn explain(error: &Sqlite) -> (Kind, String) {

@@ -50,15 +50,43 @@ pub fn of(dir: &Dir, name: &[u8]) -> Vec<Holder> {
 pub fn of_removed(dir: &Dir, name: &[u8]) -> Vec<Holder> {
     // Where it was, as the system knows it of who opened it.
     let Ok(path) = path_of(dir, name) else { return Vec::new() };
-    let sides = SIDES.iter().map(|suffix| side(path.as_os_str().as_bytes(), suffix));
-    let mut removed: BTreeSet<Vec<u8>> = sides.chain([path.as_os_str().as_bytes().to_vec()]).collect();
-    removed = removed.into_iter().map(|path| [&path[..], b" (deleted)"].concat()).collect();
-    let is_removed = |fd: &Path| {
+    let path = path.as_os_str().as_bytes();
+    let gone = |path: &[u8]| [path, b" (deleted)"].concat();
+    let sides: BTreeSet<Vec<u8>> = SIDES.iter().map(|suffix| gone(&side(path, suffix))).collect();
+    let (path, there) = (gone(path), dir.stat(name).ok().flatten());
+    let there: BTreeSet<_> = there.iter().map(|stat| (stat.st_dev, stat.st_ino)).collect();
+    let is_removed = |fd: &Path, is: &dyn Fn(&[u8]) -> bool| {
         let of = fs::read_link(fd);
-        of.is_ok_and(|of| removed.contains(of.as_os_str().as_bytes()))
+        of.is_ok_and(|of| is(of.as_os_str().as_bytes()))
             && fs::metadata(fd).is_ok_and(|meta| meta.nlink() == 0)
     };
-    named(using(&is_removed))
+    // Whoever has what is there open lost nothing but what lay beside it.
+    let mut found = using(&|fd| is_removed(fd, &|of| sides.contains(of)));
+    if !found.is_empty() {
+        let here = opening(&there);
+        found.retain(|pid| !here.contains(pid));
+    }
+    found.extend(using(&|fd| is_removed(fd, &|of| of == path)));
+    named(found)
+}
+
+/// Who is at work on the database `name` in `dir`, which has a log, by another log than the one
+/// that lies beside it: that was removed or moved away under it, and is brought into the
+/// database when its user ends.
+pub fn of_other_log(dir: &Dir, name: &[u8]) -> Vec<Holder> {
+    let id = |name: &[u8]| dir.stat(name).ok().flatten().map(|stat| (stat.st_dev, stat.st_ino));
+    let Some(database) = id(name) else { return Vec::new() };
+    let beside = [SIDES[1], SIDES[2]].map(|suffix| id(&side(name, suffix)));
+    // Whoever has a log holds a lock for as long as that is so.
+    let locking = locking(&fs::read_to_string("/proc/locks").unwrap_or_default(), &[database].into());
+    let is_other = |pid: &u32| {
+        let fds = fs::read_dir(format!("/proc/{pid}/fd"));
+        // Of processes of others nothing is known.
+        let Ok(fds) = fds else { return false };
+        let open: BTreeSet<(u64, u64)> = fds.flatten().filter_map(|fd| id_of(&fd.path())).collect();
+        open.contains(&database) && !beside.iter().all(|side| side.is_some_and(|id| open.contains(&id)))
+    };
+    named(locking.into_iter().filter(is_other).collect())
 }
 
 /// The processes that hold locks on `files`. Devices are not compared: some file systems
@@ -74,10 +102,13 @@ fn locking(text: &str, files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
 
 /// The processes that have one of `files` open.
 fn opening(files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
-    using(&|fd| {
-        let stat = rustix::fs::statat(rustix::fs::CWD, fd, AtFlags::empty());
-        stat.is_ok_and(|stat| files.contains(&(stat.st_dev, stat.st_ino)))
-    })
+    using(&|fd| id_of(fd).is_some_and(|id| files.contains(&id)))
+}
+
+/// Device and inode of what the link `fd` in /proc leads to.
+fn id_of(fd: &Path) -> Option<(u64, u64)> {
+    let stat = rustix::fs::statat(rustix::fs::CWD, fd, AtFlags::empty()).ok()?;
+    Some((stat.st_dev, stat.st_ino))
 }
 
 /// The processes with an open file of which `is_meant` is true, by the link in /proc.

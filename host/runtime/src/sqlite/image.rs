@@ -1,4 +1,7 @@
 //! Reading a database's pages as one file, in order, as a checkpoint would leave them.
+//!
+//! The image ends with the last page that SQLite counts, however it is read: what a file has
+//! behind that is no part of it.
 
 use super::fault;
 use super::open::At;

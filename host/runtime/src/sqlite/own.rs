@@ -6,6 +6,7 @@
 //! or a name of something else, is overwritten or removed. What SQLite may not be let at is
 //! read in a copy, and made room for by `put`.
 
+use super::capture::SETTLES;
 use super::open::At;
 use super::route::is_locked;
 use rustix::fs::FileType;
@@ -13,7 +14,10 @@ use snapback_core::backend::Call;
 use snapback_core::database::{SIDES, Seen, is_side, side, to_setting};
 use snapback_core::error::Result;
 use snapback_core::object::{Key, ObjectKind};
+use snapback_core::store::Store;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Whether all that lies beside it, called as SQLite calls it, was made by SQLite and has no
 /// other name.
@@ -77,17 +81,43 @@ pub fn group(at: At<'_>, call: &Call) -> Result<Option<u64>> {
     Ok((paths.len() as u64 == stat.st_nlink).then_some(u64::from_le_bytes(begin)))
 }
 
-/// Whether a journal was left beside it that whoever opens it next rolls back: nobody is at
-/// work on it.
+/// Whether a journal or a log was left beside it that whoever opens it next deals with: it
+/// stays as it is, and nobody is at work on it. A transaction that ends while it is looked at
+/// leaves nothing.
 ///
 /// # Errors
 /// When it cannot be looked at.
-pub fn is_hot(at: At<'_>, seen: &Seen) -> Result<bool> {
-    if seen.journal().is_none_or(|journal| journal.size == 0) {
-        return Ok(false);
+pub fn is_left(at: At<'_>, store: &Arc<Store>) -> Result<bool> {
+    let (name, since) = (at.place.name(), Instant::now());
+    loop {
+        at.cancel.check()?;
+        if is_locked(at)? {
+            return Ok(false);
+        }
+        let before = Seen::look(store, at.dir, name)?;
+        if before.log().is_none() && !is_begun(at, &before) {
+            return Ok(false);
+        }
+        // Whoever began it before is done, or still has the lock.
+        if is_locked(at)? {
+            return Ok(false);
+        }
+        if before.still(&Seen::look(store, at.dir, name)?) {
+            return Ok(true);
+        }
+        if since.elapsed() > SETTLES {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whether the journal that was seen has what it would bring back.
+fn is_begun(at: At<'_>, seen: &Seen) -> bool {
     let mut begin = [0];
-    let journal = at.dir.open_file(&side(at.place.name(), SIDES[0]));
-    let begun = journal.is_ok_and(|journal| journal.read_at(&mut begin, 0).is_ok() && begin != [0]);
-    Ok(begun && !is_locked(at)?)
+    seen.journal().is_some_and(|journal| journal.size > 0)
+        && at
+            .dir
+            .open_file(&side(at.place.name(), SIDES[0]))
+            .is_ok_and(|journal| journal.read_at(&mut begin, 0).is_ok() && begin != [0])
 }

@@ -122,7 +122,7 @@ fn write(this: &Restore<'_>, connection: &Connection, image: &Image<'_>, header:
     let mut ranges: Vec<Range<u64>> = Vec::from([Range { start: 0, end: size }]);
     let ((now_key, now_size), (key, _)) = (content(current), content(stored));
     differing(this.call.source()?, (&now_key, now_size), (&key, bytes), &mut |start, length| {
-        ranges.push(start.max(size)..start + length);
+        ranges.push(start.max(size)..(start + length).min(bytes));
         Ok(())
     })?;
     let total = ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum();

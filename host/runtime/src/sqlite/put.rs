@@ -33,9 +33,14 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
     let displaced = if this.is_file()? { Some(this.at().id()?) } else { None };
     let claim = displaced.map(|_| this.claim()).transpose()?;
     let others = own::names(this.at())? > 1;
+    let left = displaced.is_some() && own::is_left(this.at(), call.store()?)?;
     let is_outside = others && own::group(this.at(), call)?.is_none();
     if displaced.is_some() {
         wait(this, others)?;
+    }
+    // Who took up what had been left has it open now.
+    if left && !own::is_left(this.at(), call.store()?)? {
+        return Err(this.changed());
     }
     let mut done = Vec::new();
     if let Err(error) = exchange(this, &stage, &there, &mut done) {
@@ -51,9 +56,14 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
     if is_outside {
         tell(&format!("{shown} had other names outside of what is put back, and these stay as they are"));
     }
-    let who: Vec<String> =
-        displaced.map(holders::of_file).unwrap_or_default().iter().map(ToString::to_string).collect();
-    if !who.is_empty() && named(stored(this), name).is_some() {
+    let who = displaced.map(holders::of_file).unwrap_or_default();
+    if named(stored(this), name).is_none() {
+        // By its other names, what they write stays.
+        if !others {
+            this.tell_removed(&who);
+        }
+    } else if !who.is_empty() {
+        let who: Vec<String> = who.iter().map(ToString::to_string).collect();
         let who = who.join(", ");
         tell(&format!(
             "{who} had open what was in the place of {shown}, and goes on with that until it is opened again"

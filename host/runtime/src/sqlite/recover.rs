@@ -6,12 +6,14 @@
 //! SQLite makes nothing sound of stays the files that it is.
 
 use super::open::At;
+use super::restore::content;
 use super::stored::Image;
 use super::{copy, fault};
 use snapback_core::backend::Call;
-use snapback_core::database::{Found, SIDES, fill_file, header, side, state};
+use snapback_core::database::{Found, Header, SIDES, fill_file, header, side, state};
 use snapback_core::error::{Kind, Result};
 use snapback_core::store::Writer;
+use snapback_core::store::content::read_begin;
 use snapback_core::tree::node::{Entry, Node};
 use std::sync::Arc;
 
@@ -27,35 +29,36 @@ pub fn image_of(at: At<'_>, call: &Call, stored: &Found) -> Result<Option<(Found
     let Some(file) = named(at.place.name()) else { return Ok(None) };
     let beside = SIDES[..2].iter().filter_map(|suffix| Some((suffix, named(&side(&file.name, suffix))?)));
     let beside: Vec<_> = beside.collect();
-    if beside.is_empty() {
+    let (source, store) = (call.source()?, call.store()?);
+    let (key, size) = content(file);
+    let begin = read_begin(source, &key, size, header::LENGTH as u64)?;
+    let Some(header) = Header::parse(&begin) else { return Ok(None) };
+    // Alone, it is what it is, but for what lies behind its pages.
+    if beside.is_empty() && header.is_cut(size) {
         return Ok(None);
     }
-    let (source, store) = (call.source()?, call.store()?);
     let workspace = store.workspace()?;
     let fill = |name: &[u8], entry| {
         fill_file(store.disk(), workspace.dir(), name, source, entry, &call.cancel).map(drop)
     };
     let name = copy::NAME.as_bytes();
     fill(name, file)?;
-    if !matches!(header::read(&workspace.dir().open_file(name)?), Ok(Some(_))) {
-        return Ok(None);
-    }
     beside.iter().try_for_each(|(suffix, entry)| fill(&side(name, suffix), entry))?;
     let writer = match &call.writer {
         Some(writer) => writer.clone(),
         None => Arc::new(store.scratch(true)),
     };
     let mut lane = writer.lane();
-    let (content, size) = match copy::image_of(at, &workspace, &mut lane) {
+    let (key, size) = match copy::image_of(at, &workspace, &mut lane) {
         Err(error) if fault::is_foreign(&error) => return Ok(None),
         read => read.map_err(at.told("could not recover what is stored of"))??,
     };
     lane.publish()?;
-    let file = Entry { node: Node::File { content, size, sparse: false }, ..file.clone() };
+    let file = Entry { node: Node::File { content: key, size, sparse: false }, ..file.clone() };
     match Image::make(call, &*writer, &file, at.place)?.check() {
         Err(error) if error.kind() == Kind::Corrupt => Ok(None),
         done => done.and_then(|()| {
-            let state = state(&*writer, &content, size)?;
+            let state = state(&*writer, &key, size)?;
             Ok(Some((Found::Image { file, state }, writer)))
         }),
     }

@@ -16,12 +16,13 @@
 
 use super::capture::Capture;
 use super::claim::Claim;
+use super::holders::{self, Holder};
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, holders, own, pages, put, recover, route, whole};
+use super::{Database, fault, own, pages, put, recover, whole};
 use snapback_core::backend::Call;
-use snapback_core::database::header;
+use snapback_core::database::header::{self, Header};
 use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result};
@@ -29,6 +30,7 @@ use snapback_core::object::Key;
 use snapback_core::store::content::read_begin;
 use snapback_core::tree::node::{Entry, Node};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// One restore.
 pub struct Restore<'a> {
@@ -107,6 +109,7 @@ impl Drop for OpenedUp<'_> {
 impl Restore<'_> {
     fn go(&self) -> Result<()> {
         self.free()?;
+        self.wait_for_other_log()?;
         let held = self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>());
         // What is held was looked at before: a second look would let go of the lock.
         let sqlite = held.is_some() || self.is_file()? && self.is_for_sqlite()?;
@@ -136,20 +139,48 @@ impl Restore<'_> {
         image.map_or(Ok(()), |(file, _)| settle(self.call, self.dir, file))
     }
 
-    /// Tells who goes on with a file that was removed from where the database is now.
+    /// Waits until nobody is at work on what is there by a log that is not beside it: brought into
+    /// the database later, that would undo what is put back, and what others write by then.
+    fn wait_for_other_log(&self) -> Result<()> {
+        let (at, since) = (self.at(), Instant::now());
+        let Some(Found::Image { file, .. }) = &self.current else { return Ok(()) };
+        // By another name, it is another log.
+        if same_content(&self.stored, self.current.as_ref()) || own::names(at)? != 1 {
+            return Ok(());
+        }
+        if !Header::parse(&self.begin_of(file)?).is_some_and(|header| header.wal) {
+            return Ok(());
+        }
+        loop {
+            // Whoever begins has the database before the log.
+            let who = holders::of_other_log(self.dir, at.place.name());
+            if who.is_empty() {
+                return Ok(());
+            }
+            at.cancel.check()?;
+            if since.elapsed() >= at.timeout {
+                return Err(fault::other_log(at.place, &who));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Tells who goes on with a file that was removed from where the database is, or was.
     fn tell_left_behind(&self) {
-        let place = &self.database.place;
-        let holders = match self.stored {
-            Some(_) => holders::of_removed(self.dir, place.name()),
-            None => Vec::new(),
-        };
+        if self.stored.is_some() || self.current.is_some() {
+            self.tell_removed(&holders::of_removed(self.dir, self.database.place.name()));
+        }
+    }
+
+    /// Tells that `holders` have the removed database open.
+    pub fn tell_removed(&self, holders: &[Holder]) {
         let who: Vec<String> = holders.iter().map(ToString::to_string).collect();
         if !who.is_empty() {
             let (has, it, writes) = match who.len() {
                 1 => ("has", "it", "it writes"),
                 _ => ("have", "them", "they write"),
             };
-            let (who, shown) = (who.join(", "), place.shown());
+            let (who, shown) = (who.join(", "), self.database.place.shown());
             let text =
                 format!("{who} still {has} the removed {shown} open: restart {it}, what {writes} is lost");
             self.call.report.log(&self.call.target.name, "warn", &text);
@@ -165,8 +196,7 @@ impl Restore<'_> {
             return Ok(false);
         }
         // What was left was recovered in a copy: SQLite would do that here, also to no avail.
-        let seen = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
-        if own::is_hot(at, &seen)? || seen.log().is_some() && !route::is_locked(at)? {
+        if own::is_left(at, self.call.store()?)? {
             return Ok(false);
         }
         let group = match &self.stored {
@@ -193,6 +223,11 @@ impl Restore<'_> {
             Ok(false) => self.whole(image, false),
             // Too damaged to be written page by page.
             Err(error) if is_beyond(&error) => self.whole(image, true),
+            // What may not be written may be as it is to be: then nothing is to be done, nor was.
+            Err(error) if error.kind() == Kind::Denied => match self.confirm() {
+                Ok(Now::Stored) => Ok(()),
+                _ => Err(error),
+            },
             Err(error) => Err(error),
         }
     }

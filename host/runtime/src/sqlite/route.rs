@@ -48,10 +48,9 @@ pub fn of(at: At<'_>, seen: &Seen) -> Result<Route> {
         return Ok(Route::Live);
     }
     Ok(match (is_locked_by(at, &file, FlockType::WriteLock), seen.log()) {
-        // Whoever uses it does so by another name, with a log that is called like that.
-        (true, None) if header.wal && stat.nlink > 1 && at.dir.stat(&side(name, SIDES[2]))?.is_none() => {
-            Route::Left
-        }
+        // Whoever uses it does so by another name, with a log that is called like that: it has two,
+        // or was moved. Through SQLite, a second log would come to be beside it.
+        (true, None) if header.wal && at.dir.stat(&side(name, SIDES[2]))?.is_none() => Route::Left,
         (true, _) => Route::Live,
         (false, Some(_)) => Route::Left,
         (false, None) if seen.journal().is_some_and(|journal| journal.size > 0) => Route::Left,

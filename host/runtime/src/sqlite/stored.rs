@@ -22,7 +22,7 @@ pub struct Image<'a> {
     file: File,
     place: &'a Place,
     cancel: Cancel,
-    /// Its length in bytes.
+    /// The length of its pages in bytes.
     pub size: u64,
     /// Its header; none for an empty database.
     pub header: Option<Header>,
@@ -48,7 +48,9 @@ impl<'a> Image<'a> {
         if size > 0 {
             let mut begin = [0; header::LENGTH];
             image.read(&mut begin, 0)?;
-            image.header = Some(Header::parse(&begin).ok_or_else(|| image.damaged("it is no database"))?);
+            let header = Header::parse(&begin).ok_or_else(|| image.damaged("it is no database"))?;
+            image.size = header.image(size).unwrap_or(size);
+            image.header = Some(header);
         }
         Ok(image)
     }

@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
     fn why_not(&self, place: &Place) -> Option<Refusal> {
         let (shown, word_of_it) = (show(place.dir.path()), shell_word(place.dir.path()));
         let refuse = |reason: String, hint: String| Some(Refusal::new(&place.path, reason).hint(hint));
-        if let Some((word, flag)) = fixed(place.stat.attributes) {
+        if let Some((word, flag)) = place.stat.fixed() {
             let reason = format!("the directory {shown} is {word}");
             return refuse(reason, format!("sudo chattr -{flag} {word_of_it}"));
         }
@@ -170,7 +170,7 @@ impl<'a> Check<'a> {
         let Some(stat) = (if name.is_empty() { Some(place.stat) } else { place.stat_of(name)? }) else {
             return Ok(true);
         };
-        if let Some((word, flag)) = fixed(stat.attributes)
+        if let Some((word, flag)) = stat.fixed()
             && !self.is_done(change, place)?
         {
             plan.refusals.push(
@@ -272,16 +272,5 @@ impl<'a> Check<'a> {
             }
         }
         self.names.finish(self.request.source, self.request.current, plan)
-    }
-}
-
-/// The attribute that keeps an entry from being changed, in words and as `chattr` has it.
-fn fixed(attributes: StatxAttributes) -> Option<(&'static str, char)> {
-    if attributes.contains(StatxAttributes::IMMUTABLE) {
-        Some(("immutable", 'i'))
-    } else if attributes.contains(StatxAttributes::APPEND) {
-        Some(("append-only", 'a'))
-    } else {
-        None
     }
 }

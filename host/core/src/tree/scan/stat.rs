@@ -114,6 +114,17 @@ impl Stat {
         self.mode & 0o7777
     }
 
+    /// The attribute that keeps it from being changed, in words and as `chattr` has it.
+    pub fn fixed(&self) -> Option<(&'static str, char)> {
+        if self.attributes.contains(StatxAttributes::IMMUTABLE) {
+            Some(("immutable", 'i'))
+        } else if self.attributes.contains(StatxAttributes::APPEND) {
+            Some(("append-only", 'a'))
+        } else {
+            None
+        }
+    }
+
     /// Which inode it is.
     pub fn id(&self) -> (u64, u64) {
         (self.dev, self.ino)

@@ -3,7 +3,9 @@
 mod capture;
 mod changed;
 mod hostile;
+mod length;
 mod locks;
+mod log;
 mod own;
 mod restore;
 mod table;

@@ -1,11 +1,14 @@
 //! What SQLite is not let at: files with other names, what is not its own beside a database,
 //! what it makes no sense of.
 
+use super::super::open::At;
+use super::super::own::is_left;
 use super::*;
-use snapback_core::disk::FailAt;
+use snapback_core::disk::{Dir, FailAt};
 use snapback_core::error::Kind;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
+use std::time::Duration;
 
 impl World {
     fn inode(&self, name: &str) -> u64 {
@@ -292,4 +295,35 @@ fn what_fails_anywhere_leaves_all_as_it_was() {
         }
     }
     assert!(failed > 5, "{failed}");
+}
+
+#[test]
+fn what_somebody_is_at_work_with_is_never_taken_for_what_was_left() {
+    for mode in ["DELETE", "TRUNCATE", "PERSIST"] {
+        let world = World::new();
+        world.make("", 100);
+        let dir = Dir::open(world.scratch.path()).unwrap();
+        let (database, cancel) = (world.database(), Cancel::default());
+        let at = At { place: &database.place, dir: &dir, timeout: Duration::ZERO, cancel: &cancel };
+        let mut app = world.python();
+        app.open();
+        app.sql("PRAGMA synchronous = OFF");
+        app.sql(&format!("PRAGMA journal_mode = {mode}"));
+        app.begin(
+            "[c.executescript('BEGIN IMMEDIATE; UPDATE t SET b = b WHERE a < 9; COMMIT') for _ in range(10**9)]",
+        );
+        for n in 0..3000 {
+            assert!(!is_left(at, &world.store).unwrap(), "{mode}, look {n}");
+        }
+        app.kill();
+        // In the middle of a transaction, it is.
+        let mut app = world.python();
+        app.open();
+        app.sql("PRAGMA cache_size = 1");
+        app.sql("BEGIN IMMEDIATE");
+        app.sql("UPDATE t SET b = hex(randomblob(2000))");
+        assert!(!is_left(at, &world.store).unwrap(), "{mode}: at work");
+        app.kill();
+        assert!(is_left(at, &world.store).unwrap(), "{mode}: left");
+    }
 }

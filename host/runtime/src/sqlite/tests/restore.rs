@@ -328,3 +328,24 @@ fn what_may_be_held_does_not_wait_for_itself() {
         assert!(world.names().is_empty(), "{mode}");
     }
 }
+
+#[test]
+fn who_has_open_what_is_removed_is_named() {
+    // What is there, and what comes back in its place.
+    for (mode, text) in [("DELETE", false), ("TRUNCATE", false), ("DELETE", true)] {
+        let world = World::new();
+        if text {
+            std::fs::write(world.path("app.db"), "text\n").unwrap();
+        }
+        let stored = world.try_capture().unwrap();
+        let _ = std::fs::remove_file(world.path("app.db"));
+        world.make(&format!("PRAGMA journal_mode = {mode}"), 20);
+        let mut app = world.python();
+        app.open();
+        assert_eq!(app.count(), "[(20,)]");
+        world.undo(stored).unwrap();
+        let told = world.told.0.lock().unwrap().join("; ");
+        let who = format!("python3 (pid {}) still has the removed app.db open", app.pid());
+        assert!(told.contains(&who), "{mode} {text}: {told}");
+    }
+}

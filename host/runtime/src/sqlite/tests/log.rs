@@ -1,0 +1,75 @@
+//! A log that is not beside its database any more, under the connection that uses it.
+
+use super::*;
+use snapback_core::error::Kind;
+
+/// What becomes of the files beside it; whether others can read it then.
+const DEEDS: [(&str, bool); 5] = [
+    ("for n in ('wal', 'shm'): os.remove(f'app.db-{n}')", true),
+    ("for n in ('wal', 'shm'): os.rename(f'app.db-{n}', f'x-{n}')", true),
+    ("os.remove('app.db-shm')", true),
+    ("os.remove('app.db-wal')", false),
+    ("open('app.db-wal', 'w').close()", false),
+];
+
+#[test]
+fn whoever_goes_on_with_it_keeps_all_as_it_is_and_is_named() {
+    for (deed, readable) in DEEDS {
+        let world = World::new();
+        world.make("PRAGMA journal_mode = WAL", 500);
+        let mut app = world.python();
+        app.open();
+        app.sql("UPDATE t SET b = 'in the log' WHERE a % 50 = 0");
+        let stored = world.capture();
+        assert_eq!(world.python().say(deed), "None", "{deed}");
+        if readable {
+            world.sql("DELETE FROM t WHERE a > 100");
+        }
+        let (before, current) = (world.files(), world.try_capture());
+        let said = match (readable, current) {
+            (true, current) => world.restore(Some(stored), current.unwrap()).unwrap_err(),
+            (false, current) => current.unwrap_err(),
+        };
+        assert_eq!(said.kind(), Kind::Busy, "{deed}: {said}");
+        let who = format!("app.db is in use by python3 (pid {}), and its log was removed", app.pid());
+        assert!(said.message().contains(&who), "{deed}: {said}");
+        let bytes =
+            |files: Vec<(String, u64, Vec<u8>)>| files.into_iter().find(|(name, ..)| name == "app.db");
+        assert_eq!(bytes(world.files()), bytes(before), "{deed}");
+        // Once it has ended, as it is told to, nothing of it comes later.
+        app.say("c.close()");
+        drop(app);
+        world.undo(Some(stored)).unwrap_or_else(|e| panic!("{deed}: {e}"));
+        assert_eq!(world.count(), "[(500,)]", "{deed}");
+        world.sql("INSERT INTO t(b) VALUES('later')");
+        assert_eq!(world.sql("SELECT count(*), sum(b = 'in the log') FROM t"), "[(501, 10)]", "{deed}");
+        world.is_sound();
+    }
+}
+
+#[test]
+fn whoever_has_what_is_as_it_was_stored_is_in_nobodys_way() {
+    let world = World::new();
+    world.make("PRAGMA journal_mode = WAL", 50);
+    let stored = world.capture();
+    let mut app = world.python();
+    app.open();
+    assert_eq!(app.count(), "[(50,)]");
+    assert_eq!(world.python().say(DEEDS[0].0), "None");
+    world.undo(Some(stored)).unwrap();
+    let told = world.told.0.lock().unwrap().join("; ");
+    assert!(!told.contains("removed"), "the database is there: {told}");
+}
+
+#[test]
+fn one_that_was_moved_under_a_connection_gets_no_second_log() {
+    let world = World::new();
+    world.make("PRAGMA journal_mode = WAL", 50);
+    std::fs::rename(world.path("app.db"), world.path("old.db")).unwrap();
+    let mut app = world.python();
+    app.say("c = sqlite3.connect('old.db', isolation_level=None)");
+    assert_eq!(app.count(), "[(50,)]");
+    std::fs::rename(world.path("old.db"), world.path("app.db")).unwrap();
+    world.capture();
+    assert_eq!(world.names(), ["app.db", "old.db-shm", "old.db-wal"]);
+}
