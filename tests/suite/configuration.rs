@@ -305,7 +305,6 @@ fn a_target_whose_backend_cannot_be_used_can_be_gone_round() {
             s.ok([&["run"], &way[..], &script].concat()).says(&format!("skipped: {name}"));
             s.ok(["undo"]);
             assert_eq!(s.read("f"), "0");
-            s.ok([&["snap"], &way[..]].concat());
         }
         assert!(!s.has("started"));
     }

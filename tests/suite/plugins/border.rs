@@ -228,7 +228,7 @@ fn what_the_host_captures_for_it_is_what_was_given_too() {
 fn one_that_waits_for_the_other_end_of_a_fifo_ends_when_asked_to() {
     let s = sandbox();
     install(&s);
-    s.sh("mkdir ../room; mkfifo ../room/fifo");
+    s.sh("mkfifo ../room/fifo");
     s.write("snapback.toml", target("room = \"../room\"\ndo = [\"read room fifo\"]"));
     let digest = digest(&s.snapback(["snap"]).err());
     s.ok(["trust", "--digest", &digest]);

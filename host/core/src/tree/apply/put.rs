@@ -4,7 +4,7 @@
 //! there, and that is compared only when it stands aside.
 
 use super::Run;
-use super::aside::Aside;
+use super::aside::{Aside, unfinished};
 use super::attributes::On;
 use super::look::{CHANGED_SINCE, Found};
 use super::make::Draft;
@@ -12,8 +12,10 @@ use super::outcome::{Refusal, SavedFor};
 use super::place::{Place, split};
 use super::settle::has_attributes;
 use crate::database::bases;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
+use crate::store::content;
 use crate::tree::compare::Change;
+use crate::tree::node::{Entry, Node};
 use crate::tree::scan::{Stat, stat_in};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -53,7 +55,25 @@ impl<'a> Run<'a> {
         if self.left_aside(&aside, &name, change, true)? {
             return Ok(true);
         }
-        self.make(&aside, &Draft { path: &change.path, name: &name, entry, mtime: change.after_time })
+        let draft = Draft { path: &change.path, name: &name, entry, mtime: change.after_time };
+        let error = match self.make(&aside, &draft) {
+            Err(error) if self.options.partial => error,
+            done => return done,
+        };
+        // Of what is damaged in the store, all that is whole comes back.
+        let Some(why) = self.is_lost(entry)? else { return Err(error) };
+        self.drop_staged(&aside, &name)?;
+        self.drop_staged(&aside, &unfinished(&name))?;
+        self.refuse(Refusal::new(&change.path, why.to_string()));
+        Ok(false)
+    }
+
+    /// Why the content of `entry` cannot be read from the store, if it cannot.
+    fn is_lost(&self, entry: &Entry) -> Result<Option<Error>> {
+        let Node::File { content, size, .. } = &entry.node else { return Ok(None) };
+        let read = content::load(self.source, content, *size, &mut |_, _| Ok(()));
+        self.cancel.check()?;
+        Ok(read.err())
     }
 
     /// Puts the entry that stands aside in its place.

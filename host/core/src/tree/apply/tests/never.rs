@@ -223,7 +223,7 @@ fn a_hole_is_not_restored_over() {
 
 #[test]
 fn a_damaged_object_is_found_before_anything_is_touched() {
-    let world = World::new("damaged");
+    let mut world = World::new("damaged");
     world.write("a", "one");
     world.write("b", "two");
     let stored = world.record();
@@ -238,6 +238,15 @@ fn a_damaged_object_is_found_before_anything_is_touched() {
     let error = world.restore_from(&objects, &stored, &current).unwrap_err();
     assert!(error.message().starts_with('b'), "{error}");
     assert_eq!(world.state(), spoilt);
+    assert_eq!(world.leftovers(), [""; 0]);
+    // In part, what is whole comes back, and the rest stays and is named.
+    world.options.partial = true;
+    let outcome = world.restore_from(&objects, &stored, &current).unwrap();
+    let refused: Vec<&[u8]> = outcome.refused.iter().map(|refusal| &refusal.path[..]).collect();
+    assert_eq!(refused, [b"b"], "{outcome:?}");
+    assert!(outcome.refused[0].reason.contains("is not in"), "{outcome:?}");
+    assert_eq!((world.read("a"), world.read("b")), (b"one".to_vec(), b"other".to_vec()));
+    assert!(!world.path("c").exists());
     assert_eq!(world.leftovers(), [""; 0]);
 }
 
