@@ -95,7 +95,9 @@ fn command<'a>(target: &'a Target, key: &'a str, database: &str) -> Command<'a> 
     let (host, port) = address.rsplit_once(':').unwrap_or((&address, "5432"));
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let user = target.setting("user").unwrap_or_default();
-    let words = ["--no-password", "--host", host, "--port", port, "--username", &user, "--dbname", database];
+    // One with a `=` would be taken for a list of settings.
+    let database = format!("dbname='{}'", database.replace('\\', "\\\\").replace('\'', "\\'"));
+    let words = ["--no-password", "--host", host, "--port", port, "--username", &user, "--dbname", &database];
     let command = Command::new(target, key).args(words).env("LC_ALL", "C").env("PGCONNECT_TIMEOUT", "30");
     // As our own sessions have it.
     let command = command.env("PGOPTIONS", "-c default_transaction_read_only=off");

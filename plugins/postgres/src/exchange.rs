@@ -5,6 +5,7 @@
 //! before holds it; else it is kept under a name of its own, and said.
 
 use crate::attributes;
+use crate::beyond;
 use crate::dump;
 use crate::note::{self, Note};
 use crate::server::Server;
@@ -89,8 +90,10 @@ impl Exchange<'_> {
         let [is_done, is_current] = self.look(&database, live.as_deref(), &copies, now, ours)?;
         let old = self.old();
         let left = copies.iter().any(|(name, _)| *name == old);
-        if is_done && (live.is_none() || attributes::read(&mut server.wire, &database)? == self.stored.facts)
-        {
+        let beyond = beyond::find(&mut server.wire, &self.stored.facts)?;
+        let facts = beyond::without(&self.stored.facts, &beyond);
+        let is_given = |found: String| beyond::without(&found, &beyond) == facts;
+        if is_done && (live.is_none() || is_given(attributes::read(&mut server.wire, &database)?)) {
             self.clear(server, &old);
             return Ok(());
         }
@@ -104,8 +107,13 @@ impl Exchange<'_> {
             nobody(&mut server.wire, &database)?;
         }
         let next = self.make_ready(server, ours)?;
-        let done = self.swap(server, ours, (&database, live.as_deref()), next.as_ref(), (&old, left));
+        let with = next.as_ref().map(|next| (next, &*facts));
+        let done = self.swap(server, ours, (&database, live.as_deref()), with, (&old, left));
         match done {
+            Ok(()) => {
+                beyond::tell(&database, &beyond);
+                Ok(())
+            }
             Err(fault) if fault.code != MOVED || !matches!(self.stored.state, State::Copied(_)) => {
                 if let Some(next) = &next {
                     // It is named as a leftover by the next call when this fails.
@@ -185,7 +193,7 @@ impl Exchange<'_> {
         server: &mut Server,
         ours: &mut Vec<u64>,
         (database, live): (&str, Option<&str>),
-        next: Option<&Next>,
+        next: Option<(&Next, &str)>,
         (old, left): (&str, bool),
     ) -> Result<(), Fault> {
         if left {
@@ -213,12 +221,12 @@ impl Exchange<'_> {
                  USING ERRCODE = '{MOVED}'; END IF; END $snapback$;"
             ));
         }
-        if let Some(Next { name, number }) = next {
+        if let Some((Next { name, number }, facts)) = next {
             let (from, to) = (ident(name), ident(database));
             batch.push_str(&format!(
                 "ALTER DATABASE {from} RENAME TO {to}; ALTER DATABASE {to} ALLOW_CONNECTIONS true;"
             ));
-            batch.push_str(&attributes::statements(&self.stored.facts, database)?);
+            batch.push_str(&attributes::statements(facts, database)?);
             if let State::Copied(copied) = &self.stored.state {
                 let note = copies
                     .iter()

@@ -11,6 +11,7 @@
 
 mod attributes;
 mod auth;
+mod beyond;
 mod dump;
 mod exchange;
 mod note;
@@ -64,7 +65,10 @@ impl Backend for Postgres {
             }
         };
         match &*occasion {
-            "" => ties::forewarn(&mut server.wire, &database)?,
+            "" => {
+                ties::forewarn(&mut server.wire, &database)?;
+                beyond::forewarn(&mut server.wire, &facts)?;
+            }
             // Where undos left them, undos name them.
             "restore" => server.name_leftovers()?,
             _ => {}
@@ -104,7 +108,8 @@ impl Explain for Postgres {
             // What is not told would not be taken back.
             _ if changes.is_empty() => (
                 "modified",
-                "not its tables; perhaps sequences or functions, or nothing but other work on the server",
+                "no table has another definition or number of rows; perhaps rows, sequences or functions are \
+                 others, or nothing is and there was other work on the server",
             ),
             _ => return Ok(changes),
         };

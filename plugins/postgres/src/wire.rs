@@ -279,9 +279,12 @@ fn refused(body: &[u8]) -> Fault {
             (ErrorKind::Denied, "TLS is not spoken here: let pg_hba.conf allow this address without it")
         }
         "28000" => (ErrorKind::Denied, "is `user` right, and does pg_hba.conf let it in from here?"),
+        "42501" if said.contains("create database") => {
+            (ErrorKind::Denied, "the user needs CREATEDB: `ALTER ROLE name CREATEDB`")
+        }
         "42501" => (
             ErrorKind::Denied,
-            "the user must own the database and may need CREATEDB: `ALTER ROLE name CREATEDB`",
+            "the user must own the database, and needs CREATEDB; what a superuser made, only one can make again",
         ),
         "3D000" => (ErrorKind::NotFound, "are `database` and `maintenance-database` spelt right?"),
         "55006" => (ErrorKind::Busy, "end the sessions, or set `disconnect`"),

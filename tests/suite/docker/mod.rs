@@ -1,6 +1,7 @@
 //! Volumes of a real Docker engine, which the tests start, and the containers that use them.
 
 mod again;
+mod ends;
 mod engine;
 mod exact;
 mod held;

@@ -6,22 +6,26 @@
 //! shown by `status`, and keeps nothing else from going. A capture that no snapshot has in
 //! the end, since it was only looked at or failed half-way, lets go when the command ends.
 //!
-//! Invariant: nothing is let go of that a snapshot still has, under whatever name.
+//! Invariant: nothing is let go of that a snapshot still has, under whatever name, also in
+//! another project that is known here: one that was copied has the same snapshots.
 
 mod orphaned;
 
 pub(super) use orphaned::Held;
 
-use super::{Environment, Project, Session, snapshots};
+use super::{Environment, Project, Session, snapshots, twin};
 use crate::backend::{Backend, Call, Cancel, Part, Target};
 use crate::disk::Dir;
 use crate::error::{Kind, Result};
 use crate::history::snapshot::{self, Captured, Snapshot};
 use crate::history::{Id, sealed};
 use crate::object::Key;
+use crate::project::STORE;
+use crate::project::registry::{Known, Registry};
 use crate::store::{Store, Writer};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is to be let go of.
@@ -76,7 +80,9 @@ impl Session {
         if !all.iter().any(|release| meant(&release.snapshot)) {
             return Ok(());
         }
-        let (there, kept) = (self.ids()?, kept(self.opened())?);
+        let (there, mut kept) = (self.ids()?, kept(self.opened())?);
+        let root = &self.env().root;
+        kept.extend(kept_by_others(&self.env().state, |known| known.root.path() == root)?);
         let mut left = Vec::new();
         for mut release in all {
             // It did not go after all.
@@ -128,13 +134,33 @@ fn read(dir: &Dir) -> Result<Vec<Release>> {
 
 /// All that the snapshots of `store` have. One that cannot be read may have anything.
 fn kept(store: &Store) -> Result<HashSet<Key>> {
-    let path = snapshots(store);
     let mut kept = HashSet::new();
-    for id in snapshot::ids(&path)? {
-        let parts = Snapshot::load(&path, &id)?.targets.into_iter().flat_map(|captured| captured.parts);
-        kept.extend(parts.map(|part| part.content));
+    add(&mut kept, &snapshots(store))?;
+    Ok(kept)
+}
+
+/// All that the snapshots of other projects have which are known here, but those that are
+/// `own`: in their stores, and in what is kept of these outside.
+fn kept_by_others(state: &Path, own: impl Fn(&Known) -> bool) -> Result<HashSet<Key>> {
+    let mut kept = HashSet::new();
+    for known in Registry::new(state).all().iter().filter(|known| !own(known)) {
+        let stores = [Some(known.root.path().join(STORE)), twin::place_in(state, &known.store)];
+        stores.iter().flatten().try_for_each(|store| add(&mut kept, &store.join("snapshots")))?;
     }
     Ok(kept)
+}
+
+fn add(kept: &mut HashSet<Key>, snapshots: &Path) -> Result<()> {
+    for id in snapshot::ids(snapshots)? {
+        let record = match Snapshot::load(snapshots, &id) {
+            // It went meanwhile.
+            Err(error) if error.kind() == Kind::NotFound => continue,
+            record => record?,
+        };
+        let parts = record.targets.into_iter().flat_map(|captured| captured.parts);
+        kept.extend(parts.map(|part| part.content));
+    }
+    Ok(())
 }
 
 fn without(parts: &[Part], kept: &HashSet<Key>) -> Vec<Part> {
@@ -147,6 +173,8 @@ fn without(parts: &[Part], kept: &HashSet<Key>) -> Vec<Part> {
 pub(super) struct Unkept(Mutex<Vec<Capture>>);
 
 struct Capture {
+    /// The user's state directory.
+    state: PathBuf,
     backend: Arc<dyn Backend>,
     call: Call,
     parts: Vec<Part>,
@@ -165,7 +193,8 @@ impl Unkept {
         let call = Call { writer: Some(writer.clone()), ..Call::new(env, target, Some(writer.store())) };
         // It must go also when the user asked to stop.
         let call = Call { cancel: Cancel::default(), ..call };
-        let capture = Capture { backend: backend.clone(), call, parts: parts.to_vec() };
+        let state = env.state.clone();
+        let capture = Capture { state, backend: backend.clone(), call, parts: parts.to_vec() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(capture);
     }
 }
@@ -175,8 +204,11 @@ impl Drop for Unkept {
         let all = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         let Some(first) = all.first() else { return };
         // The same parts may have been captured again.
-        let mut gone = first.call.store().and_then(|store| kept(store));
-        for Capture { backend, call, parts } in all {
+        let mut gone = first.call.store().and_then(|store| {
+            let own = |known: &Known| known.root.path() == first.call.root;
+            Ok(&kept(store)? | &kept_by_others(&first.state, own)?)
+        });
+        for Capture { backend, call, parts, .. } in all {
             let done = gone.as_mut().map_err(|error| error.clone()).and_then(|gone| {
                 let parts = without(&parts, gone);
                 gone.extend(parts.iter().map(|part| part.content));

@@ -47,7 +47,7 @@ pub(super) fn place(env: &Environment, id: &str) -> Option<PathBuf> {
 }
 
 /// Where it is kept in the state directory `state`.
-fn place_in(state: &Path, id: &str) -> Option<PathBuf> {
+pub(super) fn place_in(state: &Path, id: &str) -> Option<PathBuf> {
     let plain = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
     plain.then(|| state.join(id))
 }

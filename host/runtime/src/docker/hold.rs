@@ -12,12 +12,12 @@
 
 use super::daemon::Daemon;
 use super::marker::{self, Marker, State};
+use super::record::{How, Record};
 use super::restart::{self, Restart};
 use super::users::{self, User};
 use super::watch::Watcher;
-use super::{let_go, owner};
+use super::{let_go, memory, owner};
 use bollard::query_parameters::StopContainerOptions;
-use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,86 +38,6 @@ const MORE: u32 = 60;
 /// See [`AGAIN`].
 const MOMENT: u32 = 30;
 
-/// How containers are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum How {
-    /// All their processes stand still.
-    Pause,
-    /// They are ended, and started again.
-    Stop,
-}
-
-impl How {
-    /// What a word asks for; none for not at all.
-    ///
-    /// # Errors
-    /// `Invalid` for another word.
-    pub fn parse(word: &str) -> Result<Option<Self>> {
-        match word {
-            "pause" => Ok(Some(Self::Pause)),
-            "stop" => Ok(Some(Self::Stop)),
-            "none" => Ok(None),
-            _ => Err(Error::new(
-                Kind::Invalid,
-                format!("containers are held by pause, stop or none, not by `{word}`"),
-            )),
-        }
-    }
-
-    /// How often letting go is done again after a kill, a second between: a container has ten
-    /// seconds to stop, and stops although nobody waits for it any more.
-    pub fn lags(self) -> u32 {
-        match self {
-            Self::Pause => 2,
-            Self::Stop => 15,
-        }
-    }
-
-    /// What becomes of them when they are not let go of, in words.
-    pub fn stays(self) -> &'static str {
-        match self {
-            Self::Pause => "stays paused",
-            Self::Stop => "stays stopped",
-        }
-    }
-
-    /// What is done to them, in a word.
-    pub fn done(self) -> &'static str {
-        match self {
-            Self::Pause => "paused",
-            Self::Stop => "stopped",
-        }
-    }
-}
-
-/// What is held, and how: enough to let go of it without knowing anything else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// How.
-    pub how: How,
-    /// The containers, as the engine knows them, in the order in which they were held.
-    pub held: Vec<String>,
-    /// Whether files of the volume are about to be put back.
-    #[serde(default)]
-    pub restores: bool,
-    /// When the engine starts which of them by itself, where it does so else.
-    #[serde(default)]
-    pub restarts: BTreeMap<String, Restart>,
-}
-
-impl Record {
-    /// As text.
-    pub fn text(&self) -> String {
-        serde_json::to_string(self).expect("a record can be written")
-    }
-
-    /// Reads what [`Self::text`] wrote.
-    pub fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-}
-
 /// What is to be held, and for what.
 pub struct Wanted<'a> {
     /// How.
@@ -128,6 +48,8 @@ pub struct Wanted<'a> {
     pub project: &'a str,
     /// Whether files are about to be put back.
     pub restores: bool,
+    /// Whether its files are there only while a container runs with it.
+    pub in_memory: bool,
 }
 
 /// Containers that are held until this is dropped.
@@ -142,7 +64,14 @@ pub struct Held {
     pub names: String,
     /// Whether they were held since files were left half put back.
     pub taken_over: bool,
+    /// What is to be told when they cannot be let go of.
+    tell: Tell,
+    /// Gone after they are let go of.
+    memory: Option<memory::Kept>,
 }
+
+/// Tells the user something.
+pub type Tell = Box<dyn Fn(&str) + Send + Sync>;
 
 impl Held {
     /// Holds those who use a volume; those that somebody paused stand still already, and stay
@@ -152,7 +81,19 @@ impl Held {
     /// # Errors
     /// `Busy` when one of them cannot be stopped without losing it, when another snapback goes
     /// on putting files of the volume back, and when the engine refuses: then none is held.
-    pub fn take(daemon: &Daemon, wanted: &Wanted<'_>) -> Result<Option<Self>> {
+    pub fn take(daemon: &Daemon, wanted: &Wanted<'_>, tell: impl Fn() -> Tell) -> Result<Option<Self>> {
+        for _ in 0..MOMENT {
+            if let Some(done) = Self::attempt(daemon, wanted, tell())? {
+                return Ok(done);
+            }
+            std::thread::sleep(AGAIN);
+        }
+        let why = format!("a container that uses the volume `{}` starts again and again", wanted.volume);
+        Err(Error::new(Kind::Busy, why).hint("stop it (`docker stop`), and try again"))
+    }
+
+    /// Takes them; nothing when one of them ended by itself before it could be paused.
+    fn attempt(daemon: &Daemon, wanted: &Wanted<'_>, tell: Tell) -> Result<Option<Option<Self>>> {
         let (users, markers) = among_others(daemon, wanted)?;
         let known: HashSet<&str> = markers.iter().flat_map(|marker| marker.ids()).collect();
         let is_known = |user: &User| known.contains(&*user.id);
@@ -161,14 +102,16 @@ impl Held {
         }
         let users: Vec<&User> = users.iter().filter(|user| !user.paused || is_known(user)).collect();
         if users.is_empty() {
-            return Ok(None);
+            return Ok(Some(None));
         }
+        let restarting = users.iter().filter(|user| user.restarting && wanted.how == How::Pause);
+        let stopped: Vec<String> = restarting.map(|user| user.id.clone()).collect();
         let held = users.iter().map(|user| user.id.clone()).collect();
         let restarts = if wanted.restores { restarts(&users, &markers) } else { BTreeMap::new() };
-        let record = Record { how: wanted.how, held, restores: wanted.restores, restarts };
+        let record = Record { how: wanted.how, held, restores: wanted.restores, restarts, stopped };
         let marker = marker::note(daemon, wanted, &record)?;
         // From here on, whatever happens lets go.
-        let held = Self {
+        let mut held = Self {
             daemon: daemon.clone(),
             watcher: Mutex::new(Watcher::start(daemon, &marker, &record)),
             marker,
@@ -176,7 +119,12 @@ impl Held {
             half: AtomicBool::new(false),
             names: users::names(users.iter().copied()),
             taken_over: markers.iter().any(|marker| wanted.takes_over(marker)),
+            tell,
+            memory: None,
         };
+        if wanted.in_memory && users.iter().any(|user| held.record.how_of(&user.id) == How::Stop) {
+            held.memory = Some(memory::Kept::start(daemon, wanted.volume)?);
+        }
         if held.taken_over {
             held.begin()?;
         }
@@ -185,9 +133,16 @@ impl Held {
         }
         await_those_who_let_go(daemon, &held.record)?;
         for user in users {
-            hold(daemon, wanted.how, user)?;
+            if !hold(daemon, held.record.how_of(&user.id), user)? {
+                return Ok(None);
+            }
         }
-        Ok(Some(held))
+        Ok(Some(Some(held)))
+    }
+
+    /// What is done to them, in a word.
+    pub fn done(&self) -> &'static str {
+        if self.record.stopped.is_empty() { self.record.how.done() } else { "held" }
     }
 
     /// Files are about to be put back: from here on nobody lets go of the containers, whatever
@@ -224,8 +179,15 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let stays = self.half.load(Ordering::Relaxed);
-        // What fails here is done by the watcher, which sees that it was not dismissed.
-        if (stays || let_go::release(&self.daemon, &self.marker).is_ok())
+        let done = if stays { Ok(()) } else { let_go::release(&self.daemon, &self.marker) };
+        if stays && let Some(memory) = self.memory.take() {
+            memory.leave();
+        }
+        if let Err(error) = &done {
+            (self.tell)(&error.to_string());
+        }
+        // What failed is tried once more by the watcher, which sees that it was not dismissed.
+        if done.is_ok()
             && let Some(watcher) = self.watcher.get_mut().unwrap_or_else(PoisonError::into_inner).take()
         {
             watcher.dismiss();
@@ -340,13 +302,13 @@ fn await_those_who_let_go(daemon: &Daemon, record: &Record) -> Result<()> {
     Ok(())
 }
 
-/// Holds one container, if it is not held already.
-fn hold(daemon: &Daemon, how: How, user: &User) -> Result<()> {
+/// Holds one container, if it is not held already; whether that could be done at all.
+fn hold(daemon: &Daemon, how: How, user: &User) -> Result<bool> {
     let id = &user.id;
     let is_held = |now: Option<&User>| now.is_none_or(|now| how == How::Pause && now.paused);
     let now = users::look(daemon, id)?;
     if is_held(now.as_ref()) {
-        return Ok(());
+        return Ok(true);
     }
     let is_paused = now.is_some_and(|now| now.paused);
     let done = daemon.try_ask(async |client| match how {
@@ -361,11 +323,18 @@ fn hold(daemon: &Daemon, how: How, user: &User) -> Result<()> {
     })?;
     match done {
         // It may have ended by itself meanwhile, or another has held it.
-        Err(answer) if !is_held(users::look(daemon, id)?.as_ref()) => {
+        Err(answer) => {
+            let now = users::look(daemon, id)?;
+            if is_held(now.as_ref()) {
+                return Ok(true);
+            }
+            if how == How::Pause && now.is_some_and(|now| now.restarting) {
+                return Ok(false);
+            }
             let error = daemon.explain(&format!("hold the container {}", user.name), &answer);
             Err(if daemon.is_podman() { error.hint(PODMAN) } else { error })
         }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
     }
 }
 

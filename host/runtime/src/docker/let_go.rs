@@ -6,9 +6,9 @@
 //! as well. What a killed process left half put back stays held.
 
 use super::daemon::{BETWEEN, Daemon, TRIES};
-use super::hold::{How, Record};
-use super::marker::{self, Marker, State};
-use super::{fault, owner};
+use super::marker::{self, Helper, Marker, State};
+use super::record::{How, Record};
+use super::{fault, owner, users};
 use bollard::Docker;
 use bollard::errors::Error as Fault;
 use bollard::query_parameters::StartContainerOptions;
@@ -64,8 +64,11 @@ pub fn give_up(daemon: &Daemon, root: &str) -> Result<()> {
 /// When the engine cannot be asked.
 pub fn sweep(daemon: &Daemon) -> Result<Swept> {
     let (markers, helpers) = marker::all(daemon)?;
-    for (id, _) in helpers.iter().filter(|(_, owner)| owner::is_gone(owner)) {
-        marker::remove(daemon, id)?;
+    // What lies in memory is needed by whoever goes on with it.
+    let is_half = |volume: &String| markers.iter().any(|m| m.state == State::Half && m.volume == *volume);
+    let is_needed = |helper: &Helper| helper.keeps.as_ref().is_some_and(is_half);
+    for helper in helpers.iter().filter(|helper| owner::is_gone(&helper.owner) && !is_needed(helper)) {
+        marker::remove(daemon, &helper.id)?;
     }
     let (held, done) = (held(&markers), markers.iter().filter(|marker| !marker.holds()));
     let done: Vec<&Marker> = done.collect();
@@ -105,8 +108,12 @@ fn held(markers: &[Marker]) -> HashSet<&str> {
 /// Lets go of one container that was held as these records say; one that is not held is left as
 /// it is. An engine that is away is waited for.
 fn free_one(daemon: &Daemon, id: &str, records: &[&Record]) -> Result<()> {
-    let is_how = |how: &How| records.iter().any(|record| record.how == *how);
+    let restart = records.iter().find_map(|record| record.restarts.get(id));
+    let give_back = || restart.map_or(Ok(()), |restart| restart.give_back(daemon, id));
+    // Before it is started: one that ends at once is started again.
+    let is_given_back = give_back().is_ok();
     let mut all = Ok(());
+    let is_how = |how: &How| records.iter().any(|record| record.how_of(id) == *how);
     for how in [How::Pause, How::Stop].into_iter().filter(is_how) {
         let mut tries = 0;
         let done = loop {
@@ -118,13 +125,14 @@ fn free_one(daemon: &Daemon, id: &str, records: &[&Record]) -> Result<()> {
                 done => break done,
             }
         };
-        let said = |answer| daemon.explain(&format!("let go of the container {id}"), &answer);
+        let said = |answer| {
+            let name = users::name(daemon, id);
+            daemon.explain(&format!("let go of the container {name}"), &answer)
+        };
         all = all.and(done.map_err(said));
     }
-    let restart = records.iter().find_map(|record| record.restarts.get(id));
-    // Also to one that could not be started.
-    let given_back = restart.map_or(Ok(()), |restart| restart.give_back(daemon, id));
-    all.and(given_back)
+    // Also to one that could not be started; an engine that was away is there by now.
+    if is_given_back { all } else { all.and(give_back()) }
 }
 
 async fn free(client: &Docker, how: How, id: &str) -> Result<(), Fault> {

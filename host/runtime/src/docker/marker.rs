@@ -6,7 +6,8 @@
 //! in its name, which is all of it that can be changed.
 
 use super::daemon::Daemon;
-use super::hold::{How, Record, Wanted};
+use super::hold::Wanted;
+use super::record::{How, Record};
 use super::users::{self, User};
 use super::{fault, image, owner};
 use bollard::models::ContainerCreateBody;
@@ -22,6 +23,8 @@ pub const OWNER: &str = "dev.snapback.owner";
 const VOLUME: &str = "dev.snapback.volume";
 /// The label that says what it holds.
 const HOLDS: &str = "dev.snapback.holds";
+/// The label that names the volume whose files are kept in memory.
+pub const KEEPS: &str = "dev.snapback.keeps";
 /// The label that says for which project.
 const PROJECT: &str = "dev.snapback.project";
 /// Digits of a record's number in its name.
@@ -92,10 +95,17 @@ impl Marker {
     }
 }
 
-/// A container of our own that holds nothing: the engine's name for it, and who made it.
-pub type Helper = (String, String);
+/// A container of our own that holds nothing.
+pub struct Helper {
+    /// The engine's name for it.
+    pub id: String,
+    /// The process that made it.
+    pub owner: String,
+    /// The volume whose files it keeps in memory.
+    pub keeps: Option<String>,
+}
 
-/// All records on the engine; and the other containers of our own, with who made them.
+/// All records on the engine; and the other containers of our own.
 ///
 /// # Errors
 /// When the engine cannot be asked.
@@ -109,13 +119,14 @@ pub fn all(daemon: &Daemon) -> Result<(Vec<Marker>, Vec<Helper>)> {
         let mut labels = container.labels.unwrap_or_default();
         let mut label = |key: &str| labels.remove(key).unwrap_or_default();
         let (owner, volume, project, holds) = (label(OWNER), label(VOLUME), label(PROJECT), label(HOLDS));
+        let keeps = labels.remove(KEEPS);
         let Some(id) = container.id else { continue };
         match Record::parse(&holds) {
             Some(record) => {
                 let state = State::of(&container.names.unwrap_or_default());
                 markers.push(Marker { id, state, owner, volume, project, record });
             }
-            None => others.push((id, owner)),
+            None => others.push(Helper { id, owner, keeps }),
         }
     }
     Ok((markers, others))

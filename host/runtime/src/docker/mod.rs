@@ -8,8 +8,8 @@
 //!
 //! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
 //! sentences), `find` (a volume by its name), `compose` (those that its files name), `users`
-//! (who uses it), `hold` (holding them), `restart` (and not by the engine either), `let_go` (and
-//! letting them go), `marker` (the record of that, on the engine), `watch` (letting go when this
+//! (who uses it), `hold` (holding them), `restart` (and not by the engine either), `memory` (and
+//! what lies in memory goes on being there), `let_go` (and letting them go), `record` and `marker` (the record of that, on the engine), `watch` (letting go when this
 //! process is gone), `place` (where the files are), `remote`, `inside` and `pipe` (this program
 //! in a container, seen from both ends), `image` and `elf` (what that is started from), `volume`
 //! (capture and restore), `outlives` (which files go with it). Knows no history; reads no
@@ -26,10 +26,12 @@ mod image;
 pub mod inside;
 mod let_go;
 mod marker;
+mod memory;
 mod outlives;
 mod owner;
 mod pipe;
 mod place;
+mod record;
 mod remote;
 mod restart;
 mod users;
@@ -38,8 +40,9 @@ pub mod watch;
 
 pub use daemon::{Daemon, Lent};
 pub use find::resolve;
-pub use hold::{Held, How, Wanted};
+pub use hold::{Held, Tell, Wanted};
 pub use let_go::{give_up, sweep};
 pub use marker::{Kept, kept};
+pub use record::How;
 pub use users::names;
 pub use volume::Volume;

@@ -39,7 +39,9 @@ fn is_bound(options: &BTreeMap<String, String>) -> bool {
     words(options).any(|word| matches!(word, "bind" | "rbind"))
 }
 
-fn is_memory(options: &BTreeMap<String, String>) -> bool {
+/// Whether a volume with these options lies in memory: its files are there only while a container
+/// runs with it.
+pub fn is_memory(options: &BTreeMap<String, String>) -> bool {
     !is_bound(options) && options.get("type").is_some_and(|kind| kind == "tmpfs")
 }
 

@@ -18,6 +18,8 @@ pub struct User {
     pub running: bool,
     /// Somebody paused it.
     pub paused: bool,
+    /// It ended by itself, and is started again after a while: until then it cannot be paused.
+    pub restarting: bool,
     /// It goes when it is stopped.
     pub fleeting: bool,
     /// When the engine starts it by itself.
@@ -69,12 +71,19 @@ fn inspect(daemon: &Daemon, id: &str) -> Result<Option<User>> {
         Err(answer) => return Err(daemon.explain(&doing, &answer)),
     };
     let state = found.state.unwrap_or_default();
-    let running = state.running == Some(true) || state.restarting == Some(true);
+    let restarting = state.restarting == Some(true);
+    let running = state.running == Some(true) || restarting;
     let name = found.name.unwrap_or_default().trim_start_matches('/').to_owned();
     let config = found.host_config.unwrap_or_default();
     let (fleeting, paused) = (config.auto_remove.unwrap_or_default(), state.paused == Some(true));
     let restart = config.restart_policy.and_then(Restart::of);
-    Ok(Some(User { id: id.to_owned(), name, running, paused, fleeting, restart }))
+    Ok(Some(User { id: id.to_owned(), name, running, paused, restarting, fleeting, restart }))
+}
+
+/// What people call the container `id`; as the engine knows it, where it does not say.
+pub fn name(daemon: &Daemon, id: &str) -> String {
+    let found = inspect(daemon, id).ok().flatten();
+    found.map_or_else(|| id.to_owned(), |user| user.name)
 }
 
 /// Their names, in words.

@@ -87,9 +87,11 @@ impl Volume {
         let volume = match &self.found {
             Some(found) => {
                 let previous = match previous {
-                    Some(key) => Stored::load(call.source()?, key).ok().map(|previous| previous.root),
+                    Some(key) => Stored::load(call.source()?, key).ok(),
                     None => None,
                 };
+                previous.as_ref().map_or(Ok(()), |previous| self.refuse_moved(previous))?;
+                let previous = previous.map(|previous| previous.root);
                 let root = Place::of(&self.daemon, found, &self.setting)?.capture(call, previous.as_ref())?;
                 describe(found, root)
             }
@@ -135,6 +137,15 @@ impl Volume {
         let source = call.source()?;
         let (stored, current) = (Stored::load(source, stored)?, Stored::load(source, current)?);
         self.refuse_other(&stored)?;
+        self.refuse_moved(&stored)?;
+        if held.is_none() && stored.root != current.root && self.would_vanish(&stored)? {
+            if self.found.is_none() {
+                self.make(&stored)?;
+            }
+            let why = "its files lie in memory, and no container runs with it that would keep them";
+            call.report.refused(&call.target.name, b"", why);
+            return Ok(());
+        }
         let found = match &self.found {
             Some(found) => found.clone(),
             None if stored.present => {
@@ -182,6 +193,40 @@ impl Volume {
             None if stored.present && !find::is_name(&stored.name) => Err(no_name()),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a volume that was not another name for files of the engine's machine when it was
+    /// `known`, and is by now: root's rights to these were not what the user agreed to.
+    fn refuse_moved(&self, known: &Stored) -> Result<()> {
+        let Some(found) = &self.found else { return Ok(()) };
+        let options = sorted(&found.options);
+        let by_now = outlives::elsewhere(&options).filter(|path| !self.is_agreed(path));
+        match by_now {
+            Some(path) if known.present && outlives::elsewhere(&known.options) != Some(path) => {
+                let name = &found.name;
+                let why =
+                    format!("the volume `{name}` is another name for {path} by now, and was not before");
+                Err(Error::new(Kind::Denied, why).hint(format!(
+                    "to go on with what lies there, add `lies-in = \"{path}\"` to its target; else make the \
+                     volume as it was"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the volume lies in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| outlives::is_memory(&sorted(&found.options)))
+    }
+
+    /// Whether what is `stored` would be gone as soon as it is put back.
+    fn would_vanish(&self, stored: &Stored) -> Result<bool> {
+        let in_memory = match &self.found {
+            Some(_) => self.is_in_memory(),
+            None => outlives::is_memory(&stored.options),
+        };
+        Ok(stored.present && in_memory && self.users()?.is_empty())
     }
 
     /// Makes the volume that is gone.

@@ -7,9 +7,9 @@
 
 use super::daemon::{Daemon, Lent};
 use super::endpoint::Endpoint;
-use super::hold::Record;
 use super::let_go;
 use super::marker::{self, State};
+use super::record::Record;
 use serde::{Deserialize, Serialize};
 use snapback_core::error::{Error, Kind, Result};
 use std::io::{BufRead, BufReader, Read, Write};

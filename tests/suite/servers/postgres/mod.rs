@@ -3,8 +3,10 @@
 mod copies;
 mod dumps;
 mod faults;
+mod rights;
 mod server;
 mod sessions;
+mod shared;
 mod steps;
 mod ties;
 

@@ -6,6 +6,7 @@
 //! kept here, and where the project lay on the same file system, so that there were links.
 
 use super::super::Environment;
+use super::{kept_by_others, without};
 use crate::backend::{Call, Part, Target};
 use crate::error::{Error, Kind, Result};
 use crate::history::snapshot::{self, META, Snapshot};
@@ -55,10 +56,16 @@ impl Held {
     /// why. `linked`: whether the project's own store shared its records with the history.
     pub fn let_go(&self, env: &Environment, place: &Path, root: &Path, linked: bool) -> Vec<(String, Error)> {
         let mut stuck = Vec::new();
+        let is_own = |store: &str| place.file_name().is_some_and(|name| name == store);
+        let kept = kept_by_others(&env.state, |known| is_own(&known.store));
         for (target, parts) in &self.items {
-            let done = match linked {
-                true => discard(env, place, root, target, parts),
-                false => Err(Error::new(
+            let needed = kept.as_ref().map(|kept| without(parts, kept));
+            let done = match (needed, linked) {
+                (Err(error), _) => Err(error.clone()),
+                // A project that was copied has it still.
+                (Ok(parts), _) if parts.is_empty() => Ok(()),
+                (Ok(parts), true) => discard(env, place, root, target, &parts),
+                (Ok(_), false) => Err(Error::new(
                     Kind::Other,
                     "the project may only have been moved away, and need it still",
                 )

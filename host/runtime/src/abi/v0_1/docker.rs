@@ -163,13 +163,18 @@ fn quiesce(
         .map(|firm| format!("{names} will be {} while the volume is put back", firm.done()));
     let project = call.root.to_string_lossy();
     let Some(name) = volume.name() else { return Ok((None, None)) };
-    let wanted = driver::Wanted { how, volume: name, project: &project, restores: for_restore };
-    let held = driver::Held::take(volume.daemon(), &wanted)?;
+    let in_memory = volume.is_in_memory();
+    let wanted = driver::Wanted { how, volume: name, project: &project, restores: for_restore, in_memory };
+    let tell = || -> driver::Tell {
+        let (report, target) = (call.report.clone(), call.target.name.clone());
+        Box::new(move |text| report.log(&target, "warn", text))
+    };
+    let held = driver::Held::take(volume.daemon(), &wanted, tell)?;
     if let Some(held) = &held {
         say(match (held.taken_over, for_restore) {
-            (true, _) => format!("{} stayed {} while the volume was half put back", held.names, how.done()),
-            (false, true) => format!("{} {} while the volume is put back", held.names, how.done()),
-            (false, false) => format!("{} {} while the volume is captured", held.names, how.done()),
+            (true, _) => format!("{} stayed {} while the volume was half put back", held.names, held.done()),
+            (false, true) => format!("{} {} while the volume is put back", held.names, held.done()),
+            (false, false) => format!("{} {} while the volume is captured", held.names, held.done()),
         });
     }
     Ok((held.map(Arc::new), ahead))

@@ -1,0 +1,80 @@
+//! Keeping the files of a volume that lies in memory while those who use it are stopped: with the
+//! last container that runs with it they would be gone.
+//!
+//! One of our own runs with it meanwhile, and does nothing. Left by a process that was killed
+//! while files were half put back, it stays until another goes on with that.
+
+use super::daemon::Daemon;
+use super::{image, inside, marker};
+use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
+use bollard::query_parameters::StartContainerOptions;
+use snapback_core::error::Result;
+
+/// Where the volume is in it.
+const AT: &str = "/volume";
+
+/// The files of a volume, kept until this is dropped.
+pub struct Kept {
+    daemon: Daemon,
+    id: String,
+    stays: bool,
+}
+
+impl Kept {
+    /// Keeps those of `volume`.
+    ///
+    /// # Errors
+    /// When the engine refuses.
+    pub fn start(daemon: &Daemon, volume: &str) -> Result<Self> {
+        let image = image::helper(daemon)?;
+        let mut labels = marker::labels(volume);
+        labels.insert(marker::KEEPS.to_owned(), volume.to_owned());
+        let mount = Mount {
+            typ: Some(MountType::VOLUME),
+            source: Some(volume.to_owned()),
+            target: Some(AT.to_owned()),
+            read_only: Some(true),
+            ..Default::default()
+        };
+        let body = ContainerCreateBody {
+            image: Some(image.name),
+            entrypoint: Some(image.command),
+            cmd: Some(vec![inside::WORD.into()]),
+            env: Some(image.variables),
+            user: Some("0:0".into()),
+            labels: Some(labels),
+            network_disabled: Some(true),
+            // It waits for what nobody says.
+            open_stdin: Some(true),
+            host_config: Some(HostConfig {
+                mounts: Some(vec![mount]),
+                network_mode: Some("none".into()),
+                readonly_rootfs: Some(true),
+                security_opt: Some(vec!["no-new-privileges".into()]),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        let id = marker::create(daemon, body)?;
+        let kept = Self { daemon: daemon.clone(), id, stays: false };
+        let doing = format!("keep the files of the volume `{volume}` in memory");
+        daemon.ask(&doing, async |client| {
+            client.start_container(&kept.id, None::<StartContainerOptions>).await
+        })?;
+        Ok(kept)
+    }
+
+    /// Leaves it to whoever goes on.
+    pub fn leave(mut self) {
+        self.stays = true;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if !self.stays {
+            // What stays is removed by the next command.
+            let _ = marker::remove(&self.daemon, &self.id);
+        }
+    }
+}
