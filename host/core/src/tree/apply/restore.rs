@@ -95,7 +95,10 @@ pub fn carry_out(request: &Request<'_>, mut plan: Plan) -> Result<Outcome> {
         Ok(()) => Ok(run.outcome()),
         Err(Failed::Before(error)) => {
             run.discard();
-            Err(error)
+            Err(match error.kind() {
+                Kind::Corrupt => error.hint(DAMAGED),
+                _ => error,
+            })
         }
         Err(Failed::Within(error)) => {
             let outcome = run.outcome();
@@ -104,6 +107,10 @@ pub fn carry_out(request: &Request<'_>, mut plan: Plan) -> Result<Outcome> {
         }
     }
 }
+
+/// What can be done where something is damaged in the store.
+const DAMAGED: &str =
+    "--partial puts back all that is whole; `snapback verify` names the snapshots that are concerned";
 
 /// When it went wrong.
 enum Failed {
