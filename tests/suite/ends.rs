@@ -1,8 +1,9 @@
 //! How a run ends for whoever waits for it: as its command would have ended alone.
 
-use crate::sandbox;
+use crate::{PROGRAM, sandbox};
 use rustix::process::Signal;
-use snapback_tests::{Sandbox, have, until};
+use snapback_tests::{Sandbox, have, until, users};
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 
 #[test]
@@ -91,14 +92,14 @@ fn nobody_is_waited_for_who_does_not_read_the_report() {
     said.fails(125, &["nobody reads the fifo"]);
     assert!(!s.has("started"));
     // Whoever reads it gets it whole.
-    let read = s.sh(
-        "cat ../fifo > ../copy & \"$SNAPBACK\" run -q --report ../fifo -- touch started; wait; cat ../copy",
-    );
-    let report: serde_json::Value = serde_json::from_str(&read).unwrap();
+    let mut fifo = std::fs::File::options().read(true).write(true).open(s.home().join("fifo")).unwrap();
+    s.ok(["run", "-q", "--report", "../fifo", "--", "touch", "started"]);
+    let mut read = vec![0; 1 << 16];
+    let length = fifo.read(&mut read).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&read[..length]).unwrap();
     assert_eq!(report["changes"][0]["path"], "started");
     // One that has stopped reading does not keep it: more is written than a fifo holds.
     s.sh("i=0; while [ $i -lt 2000 ]; do : > many-files-with-long-names-$i; i=$((i+1)); done");
-    let fifo = std::fs::File::options().read(true).write(true).open(s.home().join("fifo")).unwrap();
     let mut run = s.start(["run", "--report", "../fifo", "--", "sh", "-c", "rm many-*"]);
     until("the end of the command", || reports(&s));
     run.signal(Signal::TERM);
@@ -107,4 +108,46 @@ fn nobody_is_waited_for_who_does_not_read_the_report() {
     let status = run.wait();
     assert!(matches!(status.signal(), Some(1 | 15)), "{status}");
     drop(fifo);
+}
+
+/// Those who may not do what modes forbid.
+fn ordinary(test: impl Fn(&Sandbox)) {
+    users().into_iter().filter(|user| user.is_ordinary()).for_each(|user| test(&Sandbox::new(PROGRAM, user)));
+}
+
+#[test]
+fn a_directory_of_path_that_may_not_be_entered_has_no_command_in_it() {
+    ordinary(|s| {
+        s.sh("mkdir ../closed; chmod 0 ../closed");
+        let path = format!("{}:/usr/bin:/bin", s.home().join("closed").display());
+        let run = |name: &str| s.finish(s.program().env("PATH", &path).args(["run", "--", name]));
+        run("no-such-command").fails(127, &["there is no command no-such-command"]);
+        run("true").exits(0);
+        run("../closed/command").fails(126, &["permission denied"]);
+        s.sh("chmod 700 ../closed");
+    });
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_command_starts() {
+    ordinary(|s| {
+        s.sh("mkdir ../closed ../dir; : > ../closed/own; echo old > ../old; chmod 400 ../old; chmod 555 ../closed");
+        for (file, why) in [
+            ("../dir", "is a directory"),
+            ("../old", "could not write the report into"),
+            ("../closed/new", "could not write the report into"),
+            ("../no/such", "could not write the report into"),
+        ] {
+            s.snapback(["run", "--report", file, "--", "touch", "ran"]).fails(125, &[why]).says("hint: ");
+            assert!(!s.has("ran"), "{file}");
+        }
+        assert_eq!(s.read("../old"), "old\n");
+        // What can be written is, wherever it lies.
+        s.ok(["run", "--report", "/dev/null", "--", "true"]);
+        s.ok(["run", "--report", "../closed/own", "--", "true"]);
+        assert!(s.read("../closed/own").contains("\"exit_code\": 0"));
+        s.sh("\"$SNAPBACK\" run -q --report /dev/fd/3 -- true 3> ../opened");
+        assert!(s.read("../opened").contains("\"exit_code\": 0"));
+        s.sh("chmod 755 ../closed");
+    });
 }

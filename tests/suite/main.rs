@@ -35,6 +35,7 @@ mod review;
 mod selection;
 mod servers;
 mod sharing;
+mod signals;
 mod sqlite;
 mod status;
 mod store;

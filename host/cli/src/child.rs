@@ -1,10 +1,11 @@
 //! The wrapped command: started as if snapback were not there, and waited for.
 //!
-//! Invariants: same process group, same terminal, same standard streams; arguments
-//! as they were typed; the environment as it was, and two variables more; signals that were
-//! ignored stay so, but for SIGPIPE, of which only the standard library could know. The job is
-//! stopped when the command is stopped, no sooner and no later, so the shell's job
-//! control works. Refuses nothing: what cannot be started gets the shell's exit code.
+//! Invariants: same process group, same terminal, same standard streams (the standard library
+//! makes /dev/null of one that was closed); arguments as they were typed; the environment as it was, and two variables more; signals that were
+//! ignored stay so, but for SIGPIPE and SIGCHLD, of which only the standard library could know.
+//! The job is stopped when the command is stopped, no sooner and no later, so the shell's job
+//! control works; where nobody would wake it, it is not. Refuses nothing: what cannot be
+//! started gets the shell's exit code.
 
 use crate::exit::Code;
 use crate::process;
@@ -64,7 +65,8 @@ impl<'a> Wrapped<'a> {
     ) -> Result<Self, Unstartable> {
         let name = words.first().map_or(OsStr::new(""), |word| word);
         let place = |dir: &Path| directory.unwrap_or(Path::new("")).join(dir);
-        let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+        let is_place = name.as_bytes().contains(&b'/');
+        let candidates: Vec<PathBuf> = if is_place {
             vec![place(Path::new(name))]
         } else if name.is_empty() {
             Vec::new()
@@ -82,7 +84,8 @@ impl<'a> Wrapped<'a> {
                     return Ok(Self { words, directory, file });
                 }
                 Ok(_) => refused = refused.or(Some((file, Obstacle::Permission))),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                // In PATH, what cannot be looked at is not there: the next one may have it.
+                Err(error) if is_place && error.kind() == io::ErrorKind::PermissionDenied => {
                     refused = refused.or(Some((file, Obstacle::Permission)));
                 }
                 Err(_) => {}
@@ -98,7 +101,7 @@ impl<'a> Wrapped<'a> {
     /// and the number that its process had.
     ///
     /// # Errors
-    /// When it cannot be started, with the shell's exit code.
+    /// When it cannot be started, with the shell's exit code; `Cancelled` when a signal came first.
     pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<(Code, u32), Unstartable> {
         let name = &self.words[0];
         let spawn = |command: &mut Command| {
@@ -112,7 +115,7 @@ impl<'a> Wrapped<'a> {
                 spawn(self.placed(&mut shell))
             }
             other => other,
-        });
+        })?;
         let child = started.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound if !self.file.exists() => no_command(name, self.words.len()),
             // The file is there: what its `#!` line names is not.
@@ -161,7 +164,7 @@ fn wait(pid: Pid, signals: &Signals) -> Code {
         });
         match status.map(ended) {
             Some(Some(code)) => return code,
-            Some(None) => stop_with(pid),
+            Some(None) => stop_with(pid, signals),
             None => {}
         }
     }
@@ -171,14 +174,18 @@ fn ended(status: WaitStatus) -> Option<Code> {
     status.exit_status().map(Code::of_exit).or_else(|| status.terminating_signal().map(Code::of_signal))
 }
 
-/// The command was stopped: stop too, so that the shell sees a stopped job, and let
-/// the command go on when the shell wakes us. It may have been woken in the meantime, and
-/// then stopping would stop a job that nobody will wake.
-fn stop_with(pid: Pid) {
-    if process::is_stopped(pid.as_raw_nonzero().get()).unwrap_or(true) {
+/// The command was stopped: stop too, so that the shell sees a stopped job, and let the command
+/// go on when the shell wakes us. Not where nobody is there who would: in a script, when the
+/// command alone was stopped. It may have been woken in the meantime, too, and then stopping
+/// would stop a job that nobody will wake.
+fn stop_with(pid: Pid, signals: &Signals) {
+    let is_stopped = || process::is_stopped(pid.as_raw_nonzero().get()).unwrap_or(true);
+    if is_stopped() && (process::is_job() || signals.told_to_stop()) && is_stopped() {
         let _ = kill_process(getpid(), Signal::STOP);
         // A command in a process group of its own is not woken by the shell.
-        let _ = kill_process(pid, Signal::CONT);
+        if is_stopped() {
+            let _ = kill_process(pid, Signal::CONT);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Exit codes: the one place that turns what happened into a number.
 
-use crate::signals;
+use crate::caught;
 use snapback_core::error::{Error, Kind};
 use std::process::ExitCode;
 
@@ -47,7 +47,7 @@ impl Code {
     /// as it ended the command: a shell sees by that that it is to leave the script, too.
     pub fn end(self) -> ExitCode {
         if let Some(signal) = self.1 {
-            signals::die_of(signal);
+            caught::die_of(signal);
         }
         ExitCode::from(self.0)
     }

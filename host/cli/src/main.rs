@@ -4,11 +4,12 @@
 //! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
 //! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
 //! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`,
-//! `signals`, `survivors`, `interval` and `reported` (the wrapped command), `exit` (the codes).
+//! `signals`, `caught`, `witness`, `survivors`, `interval` and `reported` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
 mod args;
+mod caught;
 mod child;
 mod commands;
 mod complete;
@@ -33,6 +34,7 @@ mod talk;
 mod terminal;
 mod umask;
 mod usage;
+mod witness;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -18,26 +18,46 @@ struct Stat {
     state: u8,
     /// The number of its parent.
     parent: i32,
+    /// Its process group.
+    group: i32,
+    /// Its session.
+    session: i32,
+    /// The terminal of its session; 0 where that has none.
+    terminal: i32,
 }
 
 impl Stat {
+    /// Whether it is a job of `parent`, as a shell with job control has them.
+    fn is_job_of(&self, parent: &Self) -> bool {
+        self.terminal != 0 && self.session == parent.session && self.group != parent.group
+    }
+
     /// Of the process `pid`; none when there is none, or none that may be looked at.
     fn of(pid: i32) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// State and parent follow the name, which may hold anything, and its last parenthesis.
+    /// The rest follows the name, which may hold anything, and its last parenthesis.
     fn parse(line: &[u8]) -> Option<Self> {
         let name_ends = line.iter().rposition(|&b| b == b')')?;
         let mut fields = std::str::from_utf8(&line[name_ends + 1..]).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
-        Some(Self { state, parent: fields.next()?.parse().ok()? })
+        let mut number = || fields.next()?.parse().ok();
+        Some(Self { state, parent: number()?, group: number()?, session: number()?, terminal: number()? })
     }
 }
 
 /// Whether `pid` is stopped; none when that is not known.
 pub fn is_stopped(pid: i32) -> Option<bool> {
     Stat::of(pid).map(|stat| stat.state == b'T')
+}
+
+/// Whether this process is a job of a shell that wakes what it sees stopped: that is in another
+/// group of the same session, which has a terminal. The shell of a script is in the same group.
+pub fn is_job() -> bool {
+    let own = Stat::of(std::process::id() as i32);
+    let parent = own.as_ref().and_then(|own| Stat::of(own.parent));
+    own.zip(parent).is_some_and(|(own, parent)| own.is_job_of(&parent))
 }
 
 /// Whether `pid` is `forebear` or was started beneath it, as far as can be seen.
@@ -74,12 +94,27 @@ mod tests {
 
     #[test]
     fn a_line_is_read_behind_any_name() {
-        let stat = |state, parent| Some(Stat { state, parent });
-        assert_eq!(Stat::parse(b"12 (a) T b) S 1 12"), stat(b'S', 1));
-        assert_eq!(Stat::parse(b"12 (x) T 345 1 1\n"), stat(b'T', 345));
-        assert_eq!(Stat::parse(b"12 (\xff\n) R 0"), stat(b'R', 0));
-        for bad in [&b""[..], b"12 (x)", b"12 (x) ", b"12 (x) S", b"12 (x) S y", b"12 (x) S \xff"] {
+        let stat =
+            |state, parent, group, session, terminal| Some(Stat { state, parent, group, session, terminal });
+        assert_eq!(Stat::parse(b"12 (a) T b) S 1 12 13 34816 12"), stat(b'S', 1, 12, 13, 34816));
+        assert_eq!(Stat::parse(b"12 (x) T 345 1 1 0\n"), stat(b'T', 345, 1, 1, 0));
+        assert_eq!(Stat::parse(b"12 (\xff\n) R 0 0 0 0 -1 4"), stat(b'R', 0, 0, 0, 0));
+        for bad in [&b""[..], b"12 (x)", b"12 (x) ", b"12 (x) S", b"12 (x) S y", b"12 (x) S 1 2 3 \xff"] {
             assert_eq!(Stat::parse(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_in_a_group_of_its_own_in_a_session_with_a_terminal() {
+        let of = |group, session, terminal| Stat { state: b'S', parent: 1, group, session, terminal };
+        for (own, parent, is) in [
+            (of(7, 5, 34816), of(5, 5, 34816), true),
+            // In a script, without a terminal, and with a parent elsewhere.
+            (of(5, 5, 34816), of(5, 5, 34816), false),
+            (of(7, 5, 0), of(5, 5, 0), false),
+            (of(7, 7, 34816), of(5, 5, 34816), false),
+        ] {
+            assert_eq!(own.is_job_of(&parent), is, "{own:?} of {parent:?}");
         }
     }
 

@@ -1,24 +1,52 @@
-//! The file that the report of a run goes to, which may be a fifo.
+//! The file that the report of a run goes to, which may be a fifo or a device.
 //!
-//! Invariant: nobody is waited for who does not read. A fifo without a reader is refused
-//! before the command starts; while one is held open, its reader sees no end of it.
+//! Invariant: what cannot be written is refused before the command starts. Nobody is waited for
+//! who does not read: a fifo without a reader is refused as well; while one is held open, its
+//! reader sees no end of it.
 
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use snapback_core::error::{Error, Kind, Result, show};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Holds `file` open if it is a fifo.
+/// Looks whether `file` can be written, which is left as it is. Holds it open if it is a fifo.
 ///
 /// # Errors
-/// When it is one that nobody reads, or may be written by nobody here.
-pub fn fifo(file: &Path) -> Result<Option<File>> {
-    if !fs::metadata(file).is_ok_and(|meta| meta.file_type().is_fifo()) {
-        return Ok(None);
+/// When it is a directory or may be written by nobody here, when it is not there and may not be
+/// made, or a fifo that nobody reads.
+pub fn ready(file: &Path) -> Result<Option<File>> {
+    let failed =
+        |error, place, hint| Err(Error::io(error, "could not write the report into", place).hint(hint));
+    match fs::metadata(file) {
+        Ok(meta) if meta.file_type().is_fifo() => fifo(file).map(Some),
+        Ok(meta) if meta.is_dir() => {
+            let why = format!("{} is a directory: no report can be written into it", show(file));
+            Err(Error::new(Kind::Invalid, why).hint("`--report` takes the name of a file"))
+        }
+        Ok(_) => match access(file, Access::WRITE_OK) {
+            Ok(()) => Ok(None),
+            Err(error) => {
+                failed(error, file, "name another file, or make this one writable with `chmod u+w`")
+            }
+        },
+        Err(_) => {
+            let folder = file.parent().unwrap_or(Path::new("/"));
+            match access(folder, Access::WRITE_OK) {
+                Ok(()) => Ok(None),
+                Err(error) => failed(
+                    error,
+                    folder,
+                    "`--report` takes a file in a directory that is there and can be written",
+                ),
+            }
+        }
     }
-    open(file).map(Some).map_err(|error| match error.raw_os_error() {
+}
+
+fn fifo(file: &Path) -> Result<File> {
+    open(file).map_err(|error| match error.raw_os_error() {
         Some(no_reader) if no_reader == rustix::io::Errno::NXIO.raw_os_error() => {
             let why = format!("nobody reads the fifo {}, which the report is to go to", show(file));
             Error::new(Kind::Busy, why).hint("start what reads it first, or name a file")
@@ -53,16 +81,18 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("snapback-cli-reported-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let (plain, pipe) = (dir.join("plain"), dir.join("pipe"));
-        assert!(fifo(&plain).unwrap().is_none());
+        assert!(ready(&plain).unwrap().is_none() && !plain.exists());
         write(&plain, b"longer than it").unwrap();
         write(&plain, b"this").unwrap();
+        assert!(ready(&plain).unwrap().is_none());
         assert_eq!(fs::read(&plain).unwrap(), b"this");
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(fifo(&pipe).unwrap_err().kind(), Kind::Busy);
+        assert_eq!(ready(&dir).unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(ready(&pipe).unwrap_err().kind(), Kind::Busy);
         assert_eq!(write(&pipe, b"x").unwrap_err().raw_os_error(), Some(6));
         // As a reader has it that waits for a writer, which here is its own.
         let reader = File::options().read(true).write(true).open(&pipe).unwrap();
-        assert!(fifo(&pipe).unwrap().is_some());
+        assert!(ready(&pipe).unwrap().is_some());
         write(&pipe, b"report").unwrap();
         let mut seen = [0; 6];
         io::Read::read_exact(&mut &reader, &mut seen).unwrap();

@@ -16,6 +16,7 @@ use crate::render::words::{Counts, count};
 use crate::signals::{self, Signals};
 use crate::survivors::{self, Survivor};
 use crate::{contents, places, reported};
+use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::{Snapshot, SnapshotKind};
 use snapback_core::project::STORE;
@@ -94,6 +95,13 @@ fn start(context: &mut Context, args: &RunArgs, report: Option<&Path>) -> Result
     let ended = wrapped.run(&begun.snapshot.id, begun.project.root(), &begun.signals);
     let (code, pid, unstartable) = match ended {
         Ok((code, pid)) => (code, Some(pid), None),
+        Err(stopped) if stopped.error.kind() == Kind::Cancelled => {
+            let Begun { project, snapshot, mark, signals: _signals, intervals } = begun;
+            intervals.map(Intervals::stop);
+            drop(mark);
+            take_back(context, &project, &snapshot);
+            return Err(signals::stopped(stopped.error).into());
+        }
         Err(unstartable) => (unstartable.code, None, Some(unstartable)),
     };
     context.ended = Some(code);
@@ -128,13 +136,7 @@ fn directory(context: &Context) -> Result<Option<PathBuf>> {
 fn report_file(context: &mut Context, args: &RunArgs) -> Result<Option<PathBuf>> {
     let Some(file) = &args.report else { return Ok(None) };
     let file = places::resolve(&context.here, file);
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    context.fifo = reported::fifo(&file)?;
-    let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK);
-    writable.map_err(|error| {
-        Error::io(error, "could not write the report into", folder)
-            .hint("`--report` takes a file in a directory that is there and can be written")
-    })?;
+    context.fifo = reported::ready(&file)?;
     Ok(Some(file))
 }
 
@@ -157,11 +159,24 @@ fn begin(context: &Context, args: &RunArgs) -> Result<Begun> {
     let taken = take::take(context, &session, request).map_err(signals::stopped)?;
     if let Err(error) = context.cancel.check() {
         // Asked too late to stop the snapshot, and still before the command.
-        let _ = session.forget(&taken.snapshot.id);
+        take_back(context, &session.unlock(), &taken.snapshot);
         return Err(signals::stopped(error));
     }
     let mark = session.begin_run(&taken.snapshot.id)?;
     Ok(Begun { project: session.unlock(), snapshot: taken.snapshot, mark, signals, intervals: None })
+}
+
+/// Drops `snapshot`, whose command is not started after all: what was asked to stop does not
+/// stop that.
+fn take_back(context: &Context, project: &Project, snapshot: &Snapshot) {
+    let forget = || {
+        let root = project.root().to_owned();
+        let env = Environment { root, cancel: Cancel::default(), ..context.environment()? };
+        Project::open(env)?.lock_unrecovered()?.forget(&snapshot.id)
+    };
+    if let Err(error) = forget() {
+        context.talk.say(format_args!("snapshot {} could not be dropped: {error}", snapshot.id));
+    }
 }
 
 /// Snapshots by time, where they were asked for.

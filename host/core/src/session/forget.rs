@@ -8,6 +8,7 @@
 
 use super::Session;
 use super::retain::Freed;
+use super::take::RUNNING;
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -68,6 +69,12 @@ impl Session {
         }
         let listed = self.ids()?.contains(id);
         let dropped = self.drop_all(if listed { vec![id.clone()] } else { Vec::new() })?;
+        // What marked a run that is no more.
+        if let Ok(marks) = self.dir.child(RUNNING)
+            && marks.stat(id.as_str().as_bytes())?.is_some()
+        {
+            env.disk.unlink(&marks, id.as_str().as_bytes())?;
+        }
         let freed = self.collect(Sweep::Thorough)?;
         if self.dir.stat(FORGETTING)?.is_some() {
             env.disk.unlink(&self.dir, FORGETTING)?;
