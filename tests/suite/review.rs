@@ -68,7 +68,15 @@ fn what_is_named_by_neither_stays_and_nothing_is_no_step() {
     s.snapback(["review", "--reject", "no-such-thing"]).fails(1, &["--reject"]);
     s.snapback(["review"]).fails(2, &["terminal"]).says("--reject");
     s.snapback(["undo", "-i"]).fails(2, &["terminal"]);
-    s.ok(["review", "--reject", "top", "-n"]).says("1 change put back, 6 as they are now");
+    s.ok(["review", "--reject", "top", "-n"])
+        .says("1 change put back, 6 as they are now")
+        .never_says("nothing that changed");
+    // One that means nothing may be another name that was meant.
+    s.ok(["review", "--reject", "top", "--reject", "tpo", "--accept", "scr/", "--accept", "src/", "-n"])
+        .says("nothing that changed is meant by `--reject tpo`")
+        .says("nothing that changed is meant by `--accept scr/`")
+        .never_says("--reject top")
+        .never_says("--accept src/");
     assert_back(&after, &after, &Record::take(&s.project()));
     assert_eq!(undo(&s), "run");
     let review = s.ok(["review", "--reject", "top", "--json"]);
@@ -222,4 +230,84 @@ fn leaving_it_changes_nothing_and_the_terminal_is_as_it_was() {
     t.until("left before the end");
     assert_back(&after, &after, &Record::take(&s.project()));
     assert_eq!(undo(&s), "run");
+}
+
+#[test]
+fn keys_that_mean_nothing_here_decide_nothing_however_they_come() {
+    let s = sandbox();
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    changed(&s);
+    let t = Screen::new(&s, 80, 24);
+    t.line("\"$SNAPBACK\" review; echo code-$?");
+    // On the size that terminals have, the way out is to be seen.
+    let shown = t.until("q quit");
+    assert!(shown.contains("0 keep, 0 put back, 7 open"), "{shown}");
+    t.press(&["F1", "F2", "F3", "F4", "F5", "F12", "S-F3", "M-r", "M-A", "C-Up", "IC"]);
+    // A key that is held while something is being drawn comes in one piece, and is cut somewhere.
+    let held: Vec<&str> = ["1b", "5b", "41"].repeat(300);
+    t.press(&[&["-H"], &held[..]].concat());
+    t.press(&["-H", "1b", "5b", "5b", "41"]);
+    t.press(&["End", "r"]);
+    t.until("0 keep, 1 put back, 6 open");
+    t.press(&["Enter"]);
+    let shown = t.until("Done?");
+    for words in ["change back top", "`snapback undo` takes back", "goes on looking"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    t.press(&["Enter"]);
+    t.until("code-0");
+    assert_eq!(state(&s), ["1", "1", "-", "0", "1"]);
+}
+
+#[test]
+fn what_changes_while_it_is_open_is_shown_before_it_is_put_back() {
+    let s = sandbox();
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    changed(&s);
+    let t = Screen::new(&s, 110, 24);
+    t.line("\"$SNAPBACK\" review; echo code-$?");
+    t.until("q quit");
+    t.press(&["R", "Enter"]);
+    t.until("Done?");
+    s.write("top", "edited meanwhile\n");
+    s.write("new/made-later", "");
+    t.press(&["Enter"]);
+    let shown = t.until("something changed meanwhile");
+    assert!(shown.contains("0 keep, 6 put back, 2 open") && shown.contains("A made-later"), "{shown}");
+    assert_eq!(state(&s), ["1", "1", "-", "edited meanwhile", "1"], "nothing was put back");
+    // What is known now can be decided about; what was left open stays.
+    t.press(&["Enter"]);
+    t.until("Done?");
+    t.press(&["Enter"]);
+    t.until("code-0");
+    assert_eq!(state(&s), ["0", "0", "0", "edited meanwhile", "-"]);
+    assert!(s.has("new/made-later"));
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    let s = sandbox();
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    let [_, after] = changed(&s);
+    let t = Screen::new(&s, 80, 24);
+    for name in ["INT", "QUIT", "TERM", "HUP"] {
+        t.line("\"$SNAPBACK\" review; echo code-$?");
+        t.until("q quit");
+        s.sh(&format!(
+            "kill -{name} $(ps -eo pid=,args= | sed -n \"s|^ *\\([0-9]*\\) $SNAPBACK review\\$|\\1|p\")"
+        ));
+        let shown = t.until("code-0");
+        assert!(
+            shown.contains("left before the end: nothing was changed") && !shown.contains("q quit"),
+            "{shown}"
+        );
+        t.clear();
+    }
+    assert_back(&after, &after, &Record::take(&s.project()));
 }

@@ -55,6 +55,9 @@ pub struct RedoArgs {
     /// Only say what would be done
     #[arg(short = 'n', long = "dry-run")]
     pub dry: bool,
+    /// When one target fails, go on with the others
+    #[arg(long)]
+    pub partial: bool,
 }
 
 /// What `restore` takes.
@@ -82,6 +85,9 @@ pub struct RestoreArgs {
     /// Only say what would be done
     #[arg(short = 'n', long = "dry-run")]
     pub dry: bool,
+    /// When one target fails, go on with the others
+    #[arg(long)]
+    pub partial: bool,
 }
 
 /// What `review` takes.
@@ -92,8 +98,8 @@ Examples:
   snapback review --reject 'src/generated/'    put that back, leave all else as it is
   snapback review --reject '*' --accept '*.rs' put back all but the sources
 
-A pattern means what it means in .gitignore. What is put back is one step, and `snapback
-undo` takes that back.")]
+A pattern means what it means in .gitignore; the name of a volume's target means all of the
+volume. What is put back is one step, and `snapback undo` takes that back.")]
 pub struct ReviewArgs {
     /// Since this snapshot; without it: since where `undo` would go
     #[arg(value_name = "ID", add = ids())]
@@ -107,4 +113,7 @@ pub struct ReviewArgs {
     /// Only say what would be done
     #[arg(short = 'n', long = "dry-run")]
     pub dry: bool,
+    /// When one target fails, go on with the others
+    #[arg(long)]
+    pub partial: bool,
 }

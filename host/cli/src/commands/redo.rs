@@ -20,7 +20,7 @@ pub fn run(context: &mut Context, args: &RedoArgs) -> Result<Code> {
             ask: Ask::Redo,
             part: Part::Typed { targets: &[], paths: &[] },
             dry: args.dry,
-            partial: false,
+            partial: args.partial,
         },
     )
 }

@@ -16,7 +16,7 @@ pub fn run(context: &mut Context, args: &RestoreArgs) -> Result<Code> {
     let project = context.open()?;
     let to = context.find(&project, "restore", &args.id)?;
     if args.interactive {
-        return review::choose(context, project, to, None, args.dry);
+        return review::choose(context, project, to, None, (args.dry, args.partial));
     }
     let ask = Ask::Restore(to.id);
     put_back(
@@ -26,7 +26,7 @@ pub fn run(context: &mut Context, args: &RestoreArgs) -> Result<Code> {
             ask,
             part: Part::Typed { targets: &args.targets, paths: &args.paths },
             dry: args.dry,
-            partial: false,
+            partial: args.partial,
         },
     )
 }

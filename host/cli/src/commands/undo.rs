@@ -27,7 +27,7 @@ pub fn run(context: &mut Context, args: &UndoArgs) -> Result<Code> {
     let project = context.open()?;
     if args.interactive {
         let from = before_last_change(&project)?;
-        return review::choose(context, project, from, None, args.dry);
+        return review::choose(context, project, from, None, (args.dry, args.partial));
     }
     let ask = if args.step { Ask::UndoStep } else { Ask::Undo };
     put_back(

@@ -4,11 +4,12 @@
 //! only when everything in it is: else the things in it are, one by one.
 
 use crate::contents;
-use snapback_core::session::{Difference, Narrow, What};
+use snapback_core::error::Result;
+use snapback_core::session::{Difference, Narrow, What, scope};
 use snapback_core::text::Bytes;
 use snapback_core::tree::Patterns;
 use snapback_core::tree::compare::ChangeKind;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What was decided about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,14 +65,20 @@ impl Item {
         [&self.place[..]].into_iter().chain(above).chain([&b""[..]])
     }
 
-    /// Whether one of `patterns` means it, or a directory that it is in, or its target.
+    /// Whether it is no path of the project: a part of a target, or in a volume.
+    fn is_outside(&self) -> bool {
+        !self.has_path || contents::within(&self.place, &scope::volume_base(&self.target)).is_some()
+    }
+
+    /// Whether one of `patterns` means it, or a directory that it is in; outside the project, its
+    /// target.
     fn is_meant(&self, patterns: &Patterns) -> bool {
         let is = |path: &[u8], dir| patterns.decide(path, dir).is_some_and(|(_, meant)| meant);
         let above =
             self.place.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| &self.place[..at]);
         is(&self.place, self.what == What::Dir)
             || above.into_iter().any(|dir| is(dir, true))
-            || !self.has_path && is(self.target.as_bytes(), false)
+            || self.is_outside() && is(self.target.as_bytes(), true)
     }
 }
 
@@ -97,6 +104,35 @@ impl Choice {
         let rejected = self.decide(Verdict::Rejected, |item| item.is_meant(&reject));
         // What is to stay stays, whatever else means it.
         (self.decide(Verdict::Accepted, |item| item.is_meant(&accept)), rejected)
+    }
+
+    /// Decides as was decided in `then`; what is to go back only where it `is_same`, which is
+    /// asked with the numbers here and there. Whether all that was to go back then, and nothing
+    /// besides, goes back.
+    ///
+    /// # Errors
+    /// What `is_same` returns.
+    pub fn follow(&mut self, then: &Self, is_same: impl Fn(usize, usize) -> Result<bool>) -> Result<bool> {
+        let numbered = then.items.iter().enumerate();
+        let by_place: HashMap<(&str, &[u8]), usize> =
+            numbered.map(|(number, item)| ((&*item.target, &*item.place), number)).collect();
+        for (number, item) in self.items.iter_mut().enumerate() {
+            let Some(&before) = by_place.get(&(&*item.target, &*item.place)) else { continue };
+            let verdict = then.items[before].verdict;
+            if verdict != Verdict::Rejected || is_same(number, before)? {
+                item.verdict = verdict;
+            }
+        }
+        let (now, then) = (self.narrow(), then.narrow());
+        Ok((now.paths, now.whole) == (then.paths, then.whole))
+    }
+
+    /// Those of `globs` that mean none of the changes.
+    pub fn idle<'g>(&self, globs: &'g [String]) -> impl Iterator<Item = &'g String> {
+        globs.iter().filter(|glob| {
+            let meant = Patterns::of([glob.trim_start_matches('!')]);
+            !self.items.iter().any(|item| item.is_meant(&meant))
+        })
     }
 
     /// How many have this verdict.
@@ -192,6 +228,34 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_was_decided_holds_where_nothing_changed_meanwhile() {
+        let rejected = |places: &[&str], back: &[u8]| {
+            let mut choice = of(places);
+            choice.decide(Verdict::Accepted, |item| !item.is_in("tree", back));
+            choice.decide(Verdict::Rejected, |item| item.is_in("tree", back));
+            choice
+        };
+        let then = rejected(&["d/", "d/a", "e"], b"d");
+        for (now, changed, holds, back) in [
+            (&["d/", "d/a", "e"][..], None, true, &["d", "d/a"][..]),
+            // What was to stay may change, come and go.
+            (&["d/", "d/a", "e"], Some(2), true, &["d", "d/a"]),
+            (&["d/", "d/a", "f"], None, true, &["d", "d/a"]),
+            (&["d/", "d/a", "e"], Some(1), false, &[]),
+            (&["d/", "e"], None, false, &["d"]),
+            (&["d/", "d/a", "d/new", "e"], None, false, &["d/a"]),
+        ] {
+            let mut choice = of(now);
+            let same = choice.follow(&then, |number, _| Ok(Some(number) != changed)).unwrap();
+            assert_eq!(
+                (same, &paths(&choice)[..]),
+                (holds, &back.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>()[..]),
+                "{now:?} {changed:?}"
+            );
+        }
+    }
+
+    #[test]
     fn what_has_no_path_in_the_project_goes_by_its_target() {
         let change = |target: &str, path: &str, what| Difference {
             target: target.into(),
@@ -203,16 +267,21 @@ pub(super) mod tests {
         };
         let mut choice = Choice {
             items: vec![
-                Item::new(&change("volume", "x", What::Entry), None),
-                Item::new(&change("volume", "y", What::Entry), None),
+                Item::new(&change("volume", "x", What::Entry), Some(b"volume:")),
+                Item::new(&change("volume", "d/y", What::Entry), Some(b"volume:")),
+                Item::new(&change("cache", "", What::Part), None),
                 Item::new(&change("data", "f", What::Entry), Some(b"a/data")),
                 Item::new(&change("app.db", "app.db", What::Database), None),
             ],
         };
-        assert_eq!(choice.items[2].place, b"a/data/f");
-        assert_eq!(globs(&mut choice, &[], &["volume", "a/", "app.db"]), (0, 4));
-        let narrow = choice.narrow();
-        assert_eq!(narrow.whole, ["volume"]);
-        assert_eq!(paths(&choice), ["a/data/f", "app.db"]);
+        assert_eq!(choice.items[3].place, b"a/data/f");
+        assert_eq!(globs(&mut choice, &[], &["volume", "cache/", "a/", "app.db"]), (0, 5));
+        assert_eq!(choice.narrow().whole, ["cache"]);
+        assert_eq!(paths(&choice), ["volume:/x", "volume:/d/y", "a/data/f", "app.db"]);
+        choice.decide(Verdict::Open, |_| true);
+        assert_eq!(globs(&mut choice, &["volume:/d"], &["vol*", "data"]), (1, 3));
+        assert_eq!(paths(&choice), ["volume:/x", "a/data/f"]);
+        let all = ["volume".to_owned(), "volum".to_owned(), "!a".to_owned(), "x/".to_owned()];
+        assert_eq!(choice.idle(&all).collect::<Vec<_>>(), ["volum", "x/"]);
     }
 }

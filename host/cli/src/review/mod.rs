@@ -12,10 +12,12 @@ use choice::{Choice, Item, Verdict};
 use ratatui::Terminal;
 use rows::Row;
 use screen::{Key, Screen};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 use snapback_core::error::{Error, Result};
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Lines that a step in the diff goes on by.
 const STEP: usize = 5;
@@ -51,14 +53,11 @@ enum Next {
 /// When there is no terminal, or it is gone.
 pub fn review(choice: Choice, head: String, detail: &dyn Fn(usize) -> Vec<String>) -> Result<Option<Choice>> {
     let failed = |error| Error::io(error, "could not use", "the terminal");
-    let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, ended.clone()).map_err(failed)?;
-    }
+    let minding = Minding::begin().map_err(failed)?;
     let mut terminal = Terminal::new(Screen::enter().map_err(failed)?).map_err(failed)?;
     let mut review = Review::new(choice, head, detail);
     let mut first = 0;
-    while !ended.load(Ordering::Relaxed) {
+    while !minding.0.ended.load(Ordering::SeqCst) {
         let height = usize::from(terminal.size().map_err(failed)?.height).saturating_sub(2).max(1);
         first = first.clamp((review.at + 1).saturating_sub(height), review.at);
         terminal.draw(|frame| view::draw(frame, &review, first)).map_err(failed)?;
@@ -75,6 +74,41 @@ pub fn review(choice: Choice, head: String, detail: &dyn Fn(usize) -> Vec<String
         }
     }
     Ok(None)
+}
+
+/// Signals end the review, and not the program before the terminal is as it was.
+struct Signals {
+    ended: Arc<AtomicBool>,
+    /// No review is going on: they do what they do by themselves.
+    idle: Arc<AtomicBool>,
+}
+
+static SIGNALS: OnceLock<Signals> = OnceLock::new();
+
+/// As long as it is there, signals are minded.
+struct Minding(&'static Signals);
+
+impl Minding {
+    fn begin() -> io::Result<Self> {
+        if SIGNALS.get().is_none() {
+            let signals = Signals { ended: Arc::default(), idle: Arc::default() };
+            for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
+                flag::register_conditional_default(signal, signals.idle.clone())?;
+                flag::register(signal, signals.ended.clone())?;
+            }
+            let _ = SIGNALS.set(signals);
+        }
+        let signals = SIGNALS.get().ok_or(io::ErrorKind::Other)?;
+        signals.ended.store(false, Ordering::SeqCst);
+        signals.idle.store(false, Ordering::SeqCst);
+        Ok(Self(signals))
+    }
+}
+
+impl Drop for Minding {
+    fn drop(&mut self) {
+        self.0.idle.store(true, Ordering::SeqCst);
+    }
 }
 
 impl<'a> Review<'a> {

@@ -20,6 +20,9 @@ const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 /// Tenths of a second that a key is waited for before the size is looked at.
 const WAIT: u8 = 1;
 
+/// What a sequence begins with, and a key of its own.
+const ESC: u8 = 0x1b;
+
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -50,6 +53,10 @@ pub struct Screen {
     tty: File,
     before: Termios,
     out: Vec<u8>,
+    /// What was read and is no whole key yet.
+    typed: Vec<u8>,
+    /// The first byte of a sequence came alone, and was taken for the key.
+    escaped: bool,
 }
 
 impl Screen {
@@ -60,7 +67,7 @@ impl Screen {
     pub fn enter() -> io::Result<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty")?;
         let before = tcgetattr(&tty)?;
-        let mut screen = Self { tty, before, out: Vec::new() };
+        let mut screen = Self { tty, before, out: Vec::new(), typed: Vec::new(), escaped: false };
         screen.take()?;
         Ok(screen)
     }
@@ -96,7 +103,19 @@ impl Screen {
     pub fn keys(&mut self) -> io::Result<Vec<Key>> {
         let mut bytes = [0; 256];
         match self.tty.read(&mut bytes) {
-            Ok(length) => Ok(keys(&bytes[..length])),
+            Ok(0) if self.typed == [ESC] => {
+                self.typed.clear();
+                self.escaped = true;
+                Ok(vec![Key::Escape])
+            }
+            Ok(length) => {
+                let read = &bytes[..length];
+                if !read.is_empty() && std::mem::take(&mut self.escaped) && matches!(read[0], b'[' | b'O') {
+                    self.typed.push(ESC);
+                }
+                self.typed.extend(read);
+                Ok(keys(&mut self.typed))
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -109,45 +128,58 @@ impl Drop for Screen {
     }
 }
 
-/// What was pressed, as terminals tell it.
-fn keys(bytes: &[u8]) -> Vec<Key> {
-    let text = String::from_utf8_lossy(bytes);
-    let mut rest = &*text;
-    let mut keys = Vec::new();
-    while let Some(first) = rest.chars().next() {
-        let sequences = [
-            ("\x1b[A", Key::Up),
-            ("\x1bOA", Key::Up),
-            ("\x1b[B", Key::Down),
-            ("\x1bOB", Key::Down),
-            ("\x1b[5~", Key::PageUp),
-            ("\x1b[6~", Key::PageDown),
-            ("\x1b[H", Key::Home),
-            ("\x1bOH", Key::Home),
-            ("\x1b[1~", Key::Home),
-            ("\x1b[F", Key::End),
-            ("\x1bOF", Key::End),
-            ("\x1b[4~", Key::End),
-        ];
-        if let Some((after, key)) = sequences.iter().find_map(|(s, key)| Some((rest.strip_prefix(s)?, *key)))
-        {
-            (rest, _) = (after, keys.push(key));
-            continue;
-        }
-        if let Some(unknown) = rest.strip_prefix("\x1b[") {
-            let end = unknown.find(|c: char| c.is_ascii_alphabetic() || c == '~');
-            rest = end.map_or("", |end| &unknown[end + 1..]);
-            continue;
-        }
-        rest = &rest[first.len_utf8()..];
-        keys.push(match first {
-            '\r' | '\n' => Key::Enter,
-            '\x1b' => Key::Escape,
-            c @ '\x01'..='\x1a' => Key::Control(char::from(c as u8 + b'a' - 1)),
-            c => Key::Char(c),
-        });
+/// Takes what was pressed out of `typed`, as terminals tell it: what is not whole yet stays
+/// there, and what is unknown means nothing, in none of its parts.
+fn keys(typed: &mut Vec<u8>) -> Vec<Key> {
+    let (mut keys, mut at) = (Vec::new(), 0);
+    while let Some(length) = whole(&typed[at..]) {
+        keys.extend(key(&typed[at..at + length]));
+        at += length;
     }
+    typed.drain(..at);
     keys
+}
+
+/// How many of `bytes` are the first key; none when more of it is to come.
+fn whole(bytes: &[u8]) -> Option<usize> {
+    let letter = |rest: &[u8]| {
+        let length = match rest.first()? {
+            0xf0.. => 4,
+            0xe0.. => 3,
+            0xc0.. => 2,
+            _ => 1,
+        };
+        (length <= rest.len()).then_some(length)
+    };
+    match bytes {
+        [ESC] => None,
+        [ESC, ESC, ..] => Some(1),
+        // As the console tells its F1.
+        [ESC, b'[', b'[', rest @ ..] => letter(rest).map(|length| 3 + length),
+        [ESC, b'[' | b'O', rest @ ..] => {
+            let end = rest.iter().position(|byte| matches!(*byte, ESC | b'@'..=b'~'))?;
+            Some(2 + end + usize::from(rest[end] != ESC))
+        }
+        [ESC, rest @ ..] => letter(rest).map(|length| 1 + length),
+        _ => letter(bytes),
+    }
+}
+
+/// The key that `bytes` are.
+fn key(bytes: &[u8]) -> Option<Key> {
+    Some(match bytes {
+        b"\x1b[A" | b"\x1bOA" => Key::Up,
+        b"\x1b[B" | b"\x1bOB" => Key::Down,
+        b"\x1b[5~" => Key::PageUp,
+        b"\x1b[6~" => Key::PageDown,
+        b"\x1b[H" | b"\x1bOH" | b"\x1b[1~" => Key::Home,
+        b"\x1b[F" | b"\x1bOF" | b"\x1b[4~" => Key::End,
+        [ESC] => Key::Escape,
+        [ESC, ..] => return None,
+        b"\r" | b"\n" => Key::Enter,
+        [byte @ 1..=26] => Key::Control(char::from(byte + b'a' - 1)),
+        _ => Key::Char(std::str::from_utf8(bytes).ok()?.chars().next()?),
+    })
 }
 
 fn colour(color: Color, base: u8) -> String {
@@ -238,24 +270,50 @@ impl Backend for Screen {
 mod tests {
     use super::*;
 
+    /// All keys of `bytes`, and what is left.
+    fn of(bytes: &[u8]) -> (Vec<Key>, Vec<u8>) {
+        let mut typed = bytes.to_vec();
+        (keys(&mut typed), typed)
+    }
+
     #[test]
     fn keys_are_told_apart() {
-        let pressed = "aé\x1b[A\x1bOB\x1b[5~\x1b[6~\x1b[1;5Cq\r\x03\x1b";
-        assert_eq!(
-            keys(pressed.as_bytes()),
-            [
-                Key::Char('a'),
-                Key::Char('é'),
-                Key::Up,
-                Key::Down,
-                Key::PageUp,
-                Key::PageDown,
-                Key::Char('q'),
-                Key::Enter,
-                Key::Control('c'),
-                Key::Escape,
-            ]
-        );
-        assert_eq!(keys(b""), []);
+        let pressed = "aé\x1b[A\x1bOB\x1b[5~\x1b[6~\x1b[1;5Cq\r\x03\x1b\x1b[B";
+        let told = vec![
+            Key::Char('a'),
+            Key::Char('é'),
+            Key::Up,
+            Key::Down,
+            Key::PageUp,
+            Key::PageDown,
+            Key::Char('q'),
+            Key::Enter,
+            Key::Control('c'),
+            Key::Escape,
+            Key::Down,
+        ];
+        assert_eq!(of(pressed.as_bytes()), (told.clone(), vec![]));
+        // Wherever it is cut.
+        for cut in 0..=pressed.len() {
+            let (before, after) = pressed.as_bytes().split_at(cut);
+            let (mut first, mut typed) = of(before);
+            typed.extend(after);
+            first.extend(keys(&mut typed));
+            assert_eq!((first, typed), (told.clone(), vec![]), "cut at {cut}");
+        }
+        assert_eq!(of(b""), (vec![], vec![]));
+        assert_eq!(of(b"\x1b"), (vec![], vec![ESC]));
+    }
+
+    #[test]
+    fn an_unknown_key_means_nothing_in_none_of_its_parts() {
+        let others = ["\x1bOP", "\x1bOR", "\x1bO5A", "\x1b[[A", "\x1b[15~", "\x1b[1;2R", "\x1bR", "\x1bé"];
+        for other in others {
+            assert_eq!(of(other.as_bytes()), (vec![], vec![]), "{other:?}");
+            assert_eq!(of(format!("{other}a").as_bytes()).0, [Key::Char('a')], "{other:?}");
+        }
+        // One that is given up for another one.
+        assert_eq!(of(b"\x1b[1;\x1b[A").0, [Key::Up]);
+        assert_eq!(of(b"\xff\xc3").0, []);
     }
 }

@@ -16,7 +16,7 @@ use snapback_core::error::show_bytes;
 use snapback_core::session::What;
 use snapback_core::tree::compare::ChangeKind;
 
-const KEYS: &str = "a keep  r put back  u undecide  A R all  up down move  J K scroll  Enter done  q quit";
+const KEYS: &str = "a keep  r put back  u undecide  A R all  J K scroll  Enter done  q quit";
 
 /// Draws it; the list begins with the line `first`.
 pub fn draw(frame: &mut Frame<'_>, review: &Review<'_>, first: usize) {
@@ -70,12 +70,12 @@ fn summary(frame: &mut Frame<'_>, review: &Review<'_>) {
     }
     lines.push(Line::from(""));
     let way = if back > 0 {
-        "Enter does it in one step, which `snapback undo` takes back; Esc goes on looking"
+        "Enter does it in one step, which `snapback undo` takes back"
     } else {
-        "Enter ends it, and nothing is changed; Esc goes on looking"
+        "Enter ends it, and nothing is changed"
     };
-    lines.push(Line::from(way));
-    let (width, height) = (86, lines.len() as u16 + 2);
+    lines.extend([Line::from(way), Line::from("Esc goes on looking")]);
+    let (width, height) = (76, lines.len() as u16 + 2);
     let area = frame.area();
     let area = Rect {
         x: area.width.saturating_sub(width) / 2,
