@@ -109,6 +109,42 @@ fn the_scripts_make_shells_complete() {
 }
 
 #[test]
+fn names_with_signs_of_the_shell_are_completed_to_one_word() {
+    let s = sandbox();
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    s.write("dir with space/in it", "inside\n");
+    s.write("x;touch PWNED", "semicolon\n");
+    s.write("y$(touch PWNED)", "dollar\n");
+    s.write("it's", "quote\n");
+    s.ok(["snap"]);
+    s.sh("mkdir ../bin; ln -s \"$SNAPBACK\" ../bin/snapback");
+    s.write("../rc", "PS1='in-bash> '; source <(snapback completions bash)\n");
+    let t = Screen::new(&s, 100, 20);
+    t.line("export PATH=$PWD/../bin:$PATH; exec bash --noprofile --rcfile ../rc -i");
+    t.until("in-bash>");
+    for (typed, tabs, line, printed) in [
+        ("snapback cat @0 d", 2, r"@0 dir\ with\ space/in\ it", "inside"),
+        ("snapback cat @0 'dir w", 2, r"@0 dir\ with\ space/in\ it", "inside"),
+        ("snapback cat @0 \"dir w", 2, r"@0 dir\ with\ space/in\ it", "inside"),
+        (r"snapback cat @0 dir\ w", 2, r"@0 dir\ with\ space/in\ it", "inside"),
+        ("snapback cat @0 x", 1, r"@0 x\;touch\ PWNED", "semicolon"),
+        ("snapback cat @0 y", 1, r"@0 y\$\(touch\ PWNED\)", "dollar"),
+        ("snapback cat @0 it", 1, r"@0 it\'s", "quote"),
+    ] {
+        t.write(typed);
+        (0..tabs).for_each(|_| t.press(&["Tab"]));
+        t.until(line);
+        t.press(&["Enter"]);
+        t.when(printed, |shown| shown.lines().any(|line| line == printed));
+        t.press(&["C-l"]);
+        t.when("a prompt alone", |shown| shown.trim_end() == "in-bash>");
+    }
+    assert!(!s.has("PWNED"), "nothing was executed");
+}
+
+#[test]
 fn the_manual_is_made_of_the_same_words_as_the_help() {
     let s = sandbox();
     s.sh("mkdir ../man pages");
@@ -149,6 +185,14 @@ fn every_command_has_help_with_an_example() {
     for name in names {
         let help = s.ok([name, "--help"]).out();
         assert!(help.contains("Example") && help.contains(&format!("  snapback {name}")), "{help}");
+    }
+}
+
+#[test]
+fn what_puts_something_back_can_leave_out_what_fails() {
+    let s = sandbox();
+    for verb in ["undo", "redo", "restore", "review"] {
+        s.ok([verb, "--help"]).says("--partial");
     }
 }
 

@@ -1,6 +1,7 @@
 
 # Behind `run --` stands another command, which completes itself. What bash takes apart, as at
-# `@` and `:`, is put together again, and of what is offered only the rest is given to it.
+# `@` and `:`, is put together again, and of what is offered only the rest is given to it. Words
+# are asked about as they are meant, without quotes; names that need some get them from bash.
 _snapback() {
     local line=${COMP_LINE:0:COMP_POINT} typed=$2 ran= at gap word
     local -a whole=()
@@ -21,12 +22,48 @@ _snapback() {
             whole+=("$word")
         fi
     done
-    local COMP_CWORD=$(( ${#whole[@]} - 1 ))
-    local -a COMP_WORDS=("${whole[@]}")
+    local COMP_CWORD=$(( ${#whole[@]} - 1 )) meant before=
+    local -a COMP_WORDS=()
     word=${whole[COMP_CWORD]}
-    _clap_complete_snapback "$1" "$word" "$3"
-    word=${word%"$typed"}
-    COMPREPLY=("${COMPREPLY[@]#"$word"}")
+    if [[ $word == *"$typed" ]]; then
+        _snapback_meant "${word%"$typed"}"
+        before=$meant
+    fi
+    for word in "${whole[@]}"; do
+        _snapback_meant "$word"
+        COMP_WORDS+=("$meant")
+    done
+    _clap_complete_snapback "$1" "$meant" "$3"
+    COMPREPLY=("${COMPREPLY[@]#"$before"}")
+    local odd=$'*[][ \t\n!"#$&\'()*;<>?\\\\^`{|}~]*'
+    for at in "${!COMPREPLY[@]}"; do
+        word=${COMPREPLY[at]}
+        [[ $word == $odd ]] || continue
+        compopt -o filenames 2> /dev/null
+        # Of a directory that is there bash says itself that it is one.
+        [[ $word != */ || ! -d $word ]] || COMPREPLY[at]=${word%/}
+    done
+}
+
+# Sets `meant` to what a word that is being typed means, as far as that is plain: without the
+# quotes, of which the last may be open. Nothing in it is executed.
+_snapback_meant() {
+    local rest=$1 sign quote=
+    meant=
+    while [[ -n $rest ]]; do
+        sign=${rest:0:1}
+        rest=${rest:1}
+        if [[ $sign == "$quote" ]]; then
+            quote=
+        elif [[ -z $quote && $sign == [\'\"] ]]; then
+            quote=$sign
+        elif [[ $sign == \\ && $quote != \' && -n $rest ]]; then
+            meant+=${rest:0:1}
+            rest=${rest:1}
+        else
+            meant+=$sign
+        fi
+    done
 }
 
 # As bash-completion does it for the command that begins at this word; without it, names of
