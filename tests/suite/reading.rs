@@ -160,3 +160,41 @@ fn a_terminal_that_can_do_nothing_gets_no_colour_and_no_pager() {
         s.sh("rm -f ../paged");
     }
 }
+
+#[test]
+fn a_path_that_is_on_neither_side_is_said() {
+    let s = sandbox();
+    s.sh("mkdir node_modules; touch node_modules/x package.json");
+    let id = changed(&s);
+    s.snapback(["diff", "--path", "no/such", "--path", "text"])
+        .exits(0)
+        .prints("M text")
+        .says("nothing was captured at no/such, on either side")
+        .never_says("at text");
+    s.ok(["diff", "--path", "node_modules"]).says("node_modules is not covered: ");
+    // What is there and did not change, and what one side alone has.
+    for path in ["kept", "gone", "d/new"] {
+        s.ok(["diff", &id, "--path", path]).never_says("snapback: ");
+    }
+}
+
+#[test]
+fn a_list_fits_the_terminal_however_narrow_it_is() {
+    let s = sandbox();
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    changed(&s);
+    s.run("true");
+    let t = Screen::new(&s, 100, 12);
+    for columns in [70, 60, 40, 20] {
+        t.resize(columns, 12);
+        t.clear();
+        t.line("\"$SNAPBACK\" list; echo end");
+        let shown = t.when("the end", |shown| shown.lines().any(|line| line == "end"));
+        let rows = shown.lines().skip_while(|line| !line.starts_with("ID")).take_while(|line| *line != "end");
+        let rows: Vec<&str> = rows.collect();
+        assert_eq!(rows.len(), 3, "{columns}\n{shown}");
+        assert!(rows[1..].iter().all(|row| row.starts_with("20")), "{columns}\n{shown}");
+    }
+}

@@ -121,6 +121,9 @@ fn undo_during_a_run_wants_a_yes() {
     let mut child = s.start(["run", "--", "sh", "-c", script]);
     wait_for(&s, "ready");
     s.snapback(["undo"]).fails(1, &["run"]).says("--yes");
+    for words in [&["forget", "@0"][..], &["forget", "@0", "--yes"]] {
+        s.snapback(words).fails(1, &["is needed by its run, which is going on"]).never_says("--yes");
+    }
     assert_eq!(s.read("f"), "A\n");
     s.ok(["undo", "--yes"]);
     assert_eq!(s.read("f"), "0");

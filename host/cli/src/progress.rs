@@ -4,8 +4,9 @@
 //! where standard error is no terminal. What is said meanwhile stands above the bar.
 
 use crate::talk::Talk;
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use snapback_core::error::{Error, escaped};
+use snapback_core::project::units::human;
 use snapback_core::report::Report;
 use snapback_core::session::Finished;
 use std::fmt::Write;
@@ -64,28 +65,63 @@ impl Work {
         let is_late = self.started.is_some_and(|started| started.elapsed() >= PATIENCE);
         if self.bar.is_none() && is_late {
             let target = ProgressDrawTarget::stderr_with_hz(DRAWN);
-            let bar =
-                ProgressBar::with_draw_target(self.total, target).with_style(style(self.total, self.bytes));
+            let bar = ProgressBar::with_draw_target(self.total, target).with_style(self.style());
             bar.set_message(self.title.clone());
-            self.bar = Some(bar.with_elapsed(PATIENCE));
+            self.bar = Some(bar);
         }
         self.bar.as_ref()
     }
 }
 
-/// Title, bar, amount, rate and what remains of the time.
-fn style(total: Option<u64>, bytes: bool) -> ProgressStyle {
-    let text = match (total, bytes) {
-        (Some(_), true) => "{msg} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
-        (Some(_), false) => "{msg} {wide_bar} {human_pos}/{human_len}, {rate}, {eta} left",
-        (None, true) => "{msg} {spinner} {bytes}, {bytes_per_sec}",
-        (None, false) => "{msg} {spinner} {human_pos}, {rate}",
-    };
-    let style = ProgressStyle::with_template(text).expect("it is one of these four");
-    // There are no parts of an item.
-    style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-        let _ = write!(to, "{}/s", HumanCount(state.per_sec() as u64));
-    })
+impl Work {
+    /// Title, bar, amount, rate and what remains of the time. These two are of all the time since
+    /// it began, of which the bar has not seen the first part.
+    fn style(&self) -> ProgressStyle {
+        let text = match self.total {
+            Some(_) => "{msg} {wide_bar} {done}/{of}, {rate}/s, {left} left",
+            None => "{msg} {spinner} {done}, {rate}/s",
+        };
+        let style = ProgressStyle::with_template(text).expect("it is one of these two");
+        let (bytes, started) = (self.bytes, self.started.unwrap_or_else(Instant::now));
+        let amount = move |n: u64| if bytes { human(n) } else { HumanCount(n).to_string() };
+        let key = move |show: fn(&Pace) -> Option<u64>| {
+            move |state: &ProgressState, to: &mut dyn Write| {
+                let pace = Pace { done: state.pos(), total: state.len(), took: started.elapsed() };
+                let _ = write!(to, "{}", show(&pace).map_or_else(|| "?".to_owned(), amount));
+            }
+        };
+        style
+            .with_key("done", key(|pace| Some(pace.done)))
+            .with_key("of", key(|pace| pace.total))
+            .with_key("rate", key(Pace::rate))
+            .with_key("left", move |state: &ProgressState, to: &mut dyn Write| {
+                let pace = Pace { done: state.pos(), total: state.len(), took: started.elapsed() };
+                let left = pace.left().map(|left| format!("{:#}", HumanDuration(left)));
+                let _ = to.write_str(left.as_deref().unwrap_or("?"));
+            })
+    }
+}
+
+/// How fast it goes: what was done in the time that it took, of so much in total.
+struct Pace {
+    done: u64,
+    total: Option<u64>,
+    took: Duration,
+}
+
+impl Pace {
+    /// How much in a second.
+    fn rate(&self) -> Option<u64> {
+        let took = self.took.as_secs_f64();
+        (took > 0.0).then(|| (self.done as f64 / took) as u64)
+    }
+
+    /// What remains of the time, if it goes on like this.
+    fn left(&self) -> Option<Duration> {
+        let rest = self.total?.saturating_sub(self.done);
+        let rate = self.done as f64 / self.took.as_secs_f64();
+        Duration::try_from_secs_f64(rest as f64 / rate).ok()
+    }
 }
 
 impl Report for Progress {
@@ -109,7 +145,7 @@ impl Report for Progress {
         } else {
             work.total = work.total.zip(total).map(|(a, b)| a.saturating_add(b));
             if let Some(bar) = &work.bar {
-                bar.set_style(style(work.total, work.bytes));
+                bar.set_style(work.style());
                 work.total.map_or_else(|| bar.unset_length(), |total| bar.set_length(total));
             }
         }
@@ -222,8 +258,23 @@ mod tests {
     fn every_form_of_it_can_be_drawn() {
         for total in [None, Some(1)] {
             for bytes in [false, true] {
-                let _ = style(total, bytes);
+                let work = Work { total, bytes, started: Some(Instant::now()), ..Work::default() };
+                let _ = work.style();
             }
         }
+    }
+
+    #[test]
+    fn rate_and_rest_are_of_all_the_time_that_it_took() {
+        let of = |done, total, tenths: u64| {
+            let pace = Pace { done, total, took: Duration::from_millis(tenths * 100) };
+            (pace.rate(), pace.left().map(|left| left.as_secs_f64()))
+        };
+        // As at the moment when the bar appears.
+        assert_eq!(of(500, Some(2000), 5), (Some(1000), Some(1.5)));
+        assert_eq!(of(500, None, 20), (Some(250), None));
+        assert_eq!(of(0, Some(10), 10), (Some(0), None), "nobody knows yet");
+        assert_eq!(of(12, Some(10), 10), (Some(12), Some(0.0)), "more than was said");
+        assert_eq!(of(1, Some(10), 0).0, None);
     }
 }

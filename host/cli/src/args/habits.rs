@@ -43,7 +43,8 @@ impl Shell {
 #[command(after_help = "\
 Examples:
   snapback man | man -l -                  read the first page
-  snapback man ~/.local/share/man/man1     install all of them")]
+  snapback man ~/.local/share/man/man1     install all of them, where `man` looks
+                                           if ~/.local/bin is in PATH")]
 pub struct ManArgs {
     /// Write all pages into this directory
     #[arg(value_name = "DIR")]

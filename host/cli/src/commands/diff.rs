@@ -3,7 +3,7 @@
 use super::put_back::before_last_step;
 use crate::args::DiffArgs;
 use crate::consent;
-use crate::contents;
+use crate::contents::{self, Found as Held};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json::Change;
@@ -13,7 +13,7 @@ use crate::render::words::{Counts, letter};
 use crate::render::{database, patch, plan};
 use crate::terminal::{Terminal, Tone};
 use snapback_core::backend::Cancel;
-use snapback_core::error::{Result, escaped};
+use snapback_core::error::{Result, escaped, show_bytes};
 use snapback_core::history::Id;
 use snapback_core::history::snapshot::{Captured, Snapshot};
 use snapback_core::session::{Difference, Present, What, scope};
@@ -35,7 +35,8 @@ const ROWS: usize = 20;
 pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let project = context.look()?;
     let store = project.need_store()?.clone();
-    let paths = context.inside(&project, &args.paths)?;
+    let mut paths: Vec<Named> =
+        context.inside(&project, &args.paths)?.into_iter().map(|path| (path, false)).collect();
     let from = match &args.from {
         Some(id) => context.find(&project, "diff", id)?,
         None => before_last_step(&project)?,
@@ -70,7 +71,8 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let mut any = false;
     let writer = present.as_ref().map(|present| &present.source);
     project.differences(writer, &from.targets, after, &mut |mut change, entries| {
-        if is_wanted(&change, &bases, &paths) {
+        let place = contents::place(&change, base(&change, &bases));
+        if is_wanted(&place, &mut paths) {
             let now = entries.and_then(|entries| entries.after.as_ref());
             let now = change.known(source, now)?;
             change.by =
@@ -81,14 +83,37 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
         Ok(())
     })?;
     found.end()?;
+    for (path, _) in paths.iter().filter(|(_, has_changed)| !has_changed) {
+        let there = |source: &dyn Source, targets: &[Captured]| {
+            contents::look(project.root(), source, targets, &path.0)
+        };
+        let name = show_bytes(&path.0);
+        match (there(&*store, &from.targets)?, there(source, after)?) {
+            (Held::There(_), _) | (_, Held::There(_)) => {}
+            (Held::LeftOut(why), _) | (_, Held::LeftOut(why)) => {
+                context.talk.say(format_args!("{name} is not covered: {why}"));
+            }
+            (Held::Missing, Held::Missing) => {
+                context.talk.say(format_args!("nothing was captured at {name}, on either side"));
+            }
+        }
+    }
     Ok(if any && args.exit_code { Code::CHANGES } else { Code::DONE })
 }
 
-/// Whether a change inside a target is at one of `paths` of the project, or lies in
-/// one; all do when there are none.
-fn is_wanted(change: &Difference, bases: &[Base<'_>], paths: &[Bytes]) -> bool {
-    let place = contents::place(change, base(change, bases));
-    paths.is_empty() || paths.iter().any(|path| contents::within(&place, &path.0).is_some())
+/// A path that was named, and whether something changed there.
+type Named = (Bytes, bool);
+
+/// Whether a change at `place` is at one of `paths` of the project, or lies in one; all do when
+/// there are none.
+fn is_wanted(place: &[u8], paths: &mut [Named]) -> bool {
+    let mut wanted = paths.is_empty();
+    for (path, has_changed) in paths {
+        if contents::within(place, &path.0).is_some() {
+            (wanted, *has_changed) = (true, true);
+        }
+    }
+    wanted
 }
 
 /// A target, and where its directory lies in the project.
@@ -261,7 +286,9 @@ mod tests {
             detail: None,
         };
         let bases = [("tree", Some(Vec::new())), ("code", Some(b"src".to_vec())), ("far", None)];
-        let paths = [Bytes(b"src".to_vec())];
+        let is_wanted = |change: &Difference, paths: &mut [Named]| {
+            is_wanted(&contents::place(change, base(change, &bases)), paths)
+        };
         for (target, path, wanted) in [
             ("tree", "src", true),
             ("tree", "src/a", true),
@@ -270,9 +297,11 @@ mod tests {
             ("code", "a", true),
             ("far", "a", false),
         ] {
-            assert_eq!(is_wanted(&change(target, path), &bases, &paths), wanted, "{target} {path}");
+            let mut paths = [(Bytes(b"src".to_vec()), false), (Bytes(b"other".to_vec()), false)];
+            assert_eq!(is_wanted(&change(target, path), &mut paths), wanted, "{target} {path}");
+            assert_eq!((paths[0].1, paths[1].1), (wanted, false), "{target} {path}");
         }
-        assert!(is_wanted(&change("tree", "x"), &bases, &[]));
-        assert!(is_wanted(&change("tree", "x"), &bases, &[Bytes::default()]));
+        assert!(is_wanted(&change("tree", "x"), &mut []));
+        assert!(is_wanted(&change("tree", "x"), &mut [(Bytes::default(), false)]));
     }
 }

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::render::words;
 use snapback_core::error::{Error, Kind, Result};
+use snapback_core::session::State;
 
 /// Does it. On a terminal it is asked for first: there is no way back. Without one, what the
 /// next undo or redo needs stays, unless a yes was given.
@@ -33,12 +34,14 @@ pub fn run(context: &mut Context, args: &ForgetArgs) -> Result<Code> {
         Ok(snapshot) => words::about(&snapshot),
         Err(error) => error.message().to_owned(),
     };
+    // No yes changes that: it is refused below.
+    let goes_on = project.load(&id).is_ok_and(|snapshot| project.listing(snapshot).state == State::Running);
     // What an undo or a redo needs is not dropped by itself, and not unasked.
     let needed = project.timeline().is_ok_and(|timeline| timeline.needed().contains(&&id));
     let but = if needed { "The next undo or redo needs it, and it" } else { "It" };
     match context.confirm(&format!("snapback: forget {id} ({about})? {but} cannot be brought back")) {
         Some(true) => {}
-        None if !needed => {}
+        None if !needed || goes_on => {}
         Some(false) => {
             return Err(
                 Error::new(Kind::Cancelled, "nothing was forgotten").hint("`--yes` answers the question")

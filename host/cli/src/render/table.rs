@@ -1,8 +1,8 @@
 //! Tables that fit the terminal.
 //!
 //! Invariant: columns are as wide as their widest cell, the last one takes what is left
-//! and is cut there, by display width and with an ellipsis. Where there is no terminal
-//! nothing is cut, so that programs see all of it.
+//! and is cut there, by display width and with an ellipsis; where too little is left, the
+//! whole line is. Where there is no terminal nothing is cut, so that programs see all of it.
 
 use crate::output::Out;
 use crate::terminal::{Terminal, Tone};
@@ -41,7 +41,7 @@ pub fn lay_out<const N: usize>(
                 None => line.push_str(&row[N - 1]),
             }
             line.truncate(line.trim_end().len());
-            line
+            width.map_or_else(|| line.clone(), |width| cut(&line, width))
         })
         .collect()
 }
@@ -62,6 +62,9 @@ pub fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }
+    if room == 0 {
+        return String::new();
+    }
     let mut used = 1;
     let kept = text.chars().take_while(|c| {
         used += c.width().unwrap_or(0);
@@ -81,6 +84,10 @@ mod tests {
         assert_eq!(
             lay_out(["ID", "SIZE", "COMMAND"], &[1], &rows, Some(24)),
             ["ID     SIZE  COMMAND", "x       1 B  short", "日本  10 kB  a very lon…"]
+        );
+        assert_eq!(
+            lay_out(["ID", "SIZE", "COMMAND"], &[1], &rows, Some(14)),
+            ["ID     SIZE  …", "x       1 B  …", "日本  10 kB  …"]
         );
         assert!(lay_out(["ID", "SIZE", "COMMAND"], &[], &rows, None)[2].ends_with("command line"));
     }
