@@ -192,7 +192,7 @@ fn every_command_has_help_with_an_example() {
 fn what_puts_something_back_can_leave_out_what_fails() {
     let s = sandbox();
     for verb in ["undo", "redo", "restore", "review"] {
-        s.ok([verb, "--help"]).says("--partial");
+        s.ok([verb, "--help"]).prints("--partial");
     }
 }
 

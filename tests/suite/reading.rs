@@ -189,7 +189,9 @@ fn a_list_fits_the_terminal_however_narrow_it_is() {
     let t = Screen::new(&s, 100, 12);
     for columns in [70, 60, 40, 20] {
         t.resize(columns, 12);
-        t.clear();
+        // The program is told of it a moment after the screen.
+        t.line(&format!("until stty size | grep -q ' {columns}$'; do sleep 0.05; done; clear"));
+        t.when("a prompt alone", |shown| shown.trim_end() == "ready>");
         t.line("\"$SNAPBACK\" list; echo end");
         let shown = t.when("the end", |shown| shown.lines().any(|line| line == "end"));
         let rows = shown.lines().skip_while(|line| !line.starts_with("ID")).take_while(|line| *line != "end");
