@@ -144,7 +144,7 @@ impl Wire {
     pub fn await_more(&mut self, limit: Duration) -> Result<bool> {
         self.stream.get_mut().set_timeout(Some(limit));
         let more = match self.stream.fill_buf() {
-            Ok(bytes) if bytes.is_empty() => Err(ended()),
+            Ok([]) => Err(ended()),
             Ok(_) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(false),
             Err(error) => Err(lost(error)),

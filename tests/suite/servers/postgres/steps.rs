@@ -154,3 +154,18 @@ fn a_larger_database_comes_back() {
     s.ok(["undo"]);
     assert_eq!(server.psql("app", sum), before);
 }
+
+#[test]
+fn rows_that_were_changed_are_not_said_to_be_unchanged() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server
+        .psql("app", "CREATE TABLE accounts AS SELECT i AS id, 100 AS balance FROM generate_series(1, 9) i");
+    let s = project(&server, "");
+    s.ok(["snap"]);
+    server.psql("app", "UPDATE accounts SET balance = 0");
+    let said = s.ok(["diff", "-p", "@0"]).out();
+    assert!(said.contains("perhaps rows") && !said.contains("not its tables"), "{said}");
+}
