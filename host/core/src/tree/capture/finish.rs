@@ -104,10 +104,10 @@ impl<'a> Capture<'a> {
                 }
             };
             if entry.node.may_be_database()
-                && self.walk.beside_database(&node.place, &entry.name) != Some(false)
+                && let Some((target, _)) = self.walk.beside_database(&node.place, &entry.name)
             {
                 let path = node.place.dir.path_of(&entry.name);
-                self.walk.leave_out(path, Why::Elsewhere, "", None, None);
+                self.walk.leave_out(path, Why::Elsewhere, &*target, None, None);
                 *slot = Slot::Absent;
             }
         }

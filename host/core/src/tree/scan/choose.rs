@@ -54,6 +54,9 @@ impl Walk<'_> {
             if may_be_database(kind)
                 && let Some((.., target)) = theirs.find(|(_, base, _)| self.belongs(place, base, name))
             {
+                if elsewhere.iter().any(|(other, base, _)| other == name && **base == *name) {
+                    place.found(name, target.clone());
+                }
                 left.push((at as u32, Why::Elsewhere, target.clone()));
                 continue;
             }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Walk<'_> {
     /// The files in `place` beside which others of the names in `listing` lie.
@@ -75,10 +75,9 @@ impl Walk<'_> {
 
     /// What becomes of `name` in `place`, which no rule leaves out, when it is not captured.
     fn left_with_base(&self, place: &Place, known: &[Base], name: &[u8]) -> Result<Option<Verdict>> {
-        let elsewhere = || Verdict::Leave(Why::Elsewhere, "".into());
         if known.iter().any(|base| base.is_database && base.name == name) {
-            place.databases().push(name.to_vec());
-            return Ok(Some(elsewhere()));
+            place.found(name, "".into());
+            return Ok(Some(Verdict::Leave(Why::Elsewhere, "".into())));
         }
         let beside = bases(name).find_map(|(of, _)| {
             let left = known.iter().find(|base| base.name == of)?.left.clone()?;
@@ -90,9 +89,11 @@ impl Walk<'_> {
                 let (why, detail) = self.ignored_because(at);
                 Some(Verdict::Leave(why, detail))
             }
-            None if place.has_databases() && self.beside_database(place, name) == Some(true) => {
-                Some(elsewhere())
-            }
+            None => match self.beside_database(place, name) {
+                Some((target, true)) => Some(Verdict::Leave(Why::Elsewhere, target)),
+                // If it comes again while it is read, it is left then.
+                _ => None,
+            },
             beside => beside,
         })
     }
@@ -133,18 +134,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether SQLite made what is called `name` beside one of the databases that were found in
-    /// `place` so far; none when it is called like that and no longer there.
-    pub fn beside_database(&self, place: &Place, name: &[u8]) -> Option<bool> {
+    /// The target of the database, found in `place` so far, beside which SQLite made what is called
+    /// `name`, and whether that is there: what is called like that and is not was there a moment ago.
+    pub fn beside_database(&self, place: &Place, name: &[u8]) -> Option<(Arc<str>, bool)> {
         let databases = place.databases();
-        for (base, suffix) in bases(name).filter(|(base, _)| databases.iter().any(|known| known == base)) {
-            let Ok(dir) = self.kept.open(&place.dir) else { return Some(false) };
-            match is_side(dir, base, suffix) {
-                Some(false) => {}
-                told => return told,
-            }
-        }
-        Some(false)
+        bases(name).find_map(|(base, suffix)| {
+            let (_, target) = databases.iter().find(|(known, _)| known == base)?;
+            let there = is_side(self.kept.open(&place.dir).ok()?, base, suffix);
+            (there != Some(false)).then(|| (target.clone(), there.is_some()))
+        })
     }
 
     /// Whether `file`, which is `name` in `place`, is a database: then it is left to a
@@ -154,7 +152,7 @@ impl Walk<'_> {
         if !may_be || !self.can_be_opened(place, name) || !matches!(header::read(file), Ok(Some(_))) {
             return false;
         }
-        place.databases().push(name.to_vec());
+        place.found(name, "".into());
         self.leave_out(place.dir.path_of(name), Why::Elsewhere, "", None, Some(stat));
         true
     }
@@ -201,8 +199,13 @@ pub(super) struct Base {
 }
 
 impl Place {
-    fn databases(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    fn databases(&self) -> MutexGuard<'_, Vec<(Vec<u8>, Arc<str>)>> {
         self.databases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the database `name`, which is left to `target`; to one of its own when that is empty.
+    pub(super) fn found(&self, name: &[u8], target: Arc<str>) {
+        self.databases().push((name.to_vec(), target));
     }
 
     /// Whether any were found.

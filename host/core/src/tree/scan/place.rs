@@ -19,8 +19,8 @@ pub struct Place {
     pub(super) has_gitignore: bool,
     pub(super) repository: OnceLock<Option<Repository>>,
     pub(super) gitignore: OnceLock<Patterns>,
-    /// Databases that were found in it, and are left to targets of their own.
-    pub(super) databases: Mutex<Vec<Vec<u8>>>,
+    /// Databases that were found in it, and the targets that they are left to.
+    pub(super) databases: Mutex<Vec<(Vec<u8>, Arc<str>)>>,
     /// Its entries in the snapshot that must be covered.
     cover: OnceLock<Option<Vec<Entry>>>,
 }

@@ -151,7 +151,7 @@ fn what_sqlite_made_beside_a_file_that_cannot_be_read_is_a_hole_like_that() {
     world.options = vec![("sqlite", "true".into())];
     world.write("app.db", header());
     world.write("app.db-wal", LOG);
-    std::fs::set_permissions(world.path("app.db"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(world.path("app.db"), std::fs::Permissions::from_mode(0o000)).unwrap();
     let taken = as_nobody(&world, || world.try_capture(true).unwrap());
     let holes = taken.left_out();
     let holes: Vec<_> = holes.iter().map(|(path, why, _)| (path.as_str(), *why)).collect();
@@ -179,4 +179,31 @@ fn what_a_snapshot_has_beside_nothing_does_not_come_back_beside_a_file_that_is_l
     let want = ["a.db-wal", "b.db-journal"].map(|path| (path.to_owned(), Why::Ignored, "*.db"));
     assert_eq!(now.left_out(), want, "there or gone, a restore leaves it as it is");
     assert!(names(&now).is_empty());
+}
+
+#[test]
+fn what_comes_and_goes_beside_one_of_another_target_is_never_captured() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mut world = World::new();
+    world.options = vec![("sqlite", "true".into())];
+    world.write("app.db", header());
+    world.elsewhere = vec![Elsewhere { path: b"p/app.db".to_vec(), target: "app".into() }];
+    // As an undo looks, which covers what it goes to.
+    world.cover = vec![Part { name: "tree".into(), content: world.capture().key }];
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (journal, stop) = (world.path("app.db-journal"), &stop);
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                std::fs::write(&journal, JOURNAL).unwrap();
+                std::fs::remove_file(&journal).unwrap();
+            }
+        });
+        for _ in 0..1000 {
+            let taken = world.try_capture(false).unwrap();
+            assert!(names(&taken).is_empty(), "{:?}", names(&taken));
+            assert!(left(&taken.root).iter().all(|(_, target)| target == "app"), "{:?}", left(&taken.root));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
