@@ -82,6 +82,39 @@ fn attached_databases_are_committed_together_and_come_back_together() {
 }
 
 #[test]
+fn many_undos_under_steady_writers_leave_one_file_that_all_of_them_go_on_with() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for mode in ["delete", "persist", "truncate", "wal"] {
+            let file = format!("{mode}.db");
+            make(s, mode, mode, 1000);
+            let before = inode(s, &file);
+            let mut apps = [Python::start(s), Python::start(s), Python::start(s)];
+            for app in &mut apps {
+                assert_eq!(
+                    app.say(&format!("c = sqlite3.connect({file:?}, isolation_level=None, timeout=60)")),
+                    "None"
+                );
+                assert_eq!(app.sql(&format!("PRAGMA journal_mode = {mode}")), format!("[('{mode}',)]"));
+                app.write_without_end_and("FULL");
+            }
+            for n in 0..6 {
+                s.run("echo new > f");
+                s.ok(["undo"]).never_says("had open").never_says("still has");
+                assert_eq!(inode(s, &file), before, "{mode}, undo {n}");
+            }
+            apps.into_iter().for_each(Python::kill);
+            is_sound(s, mode);
+            let (t, u) = pairs(s, mode);
+            assert_eq!(t, u + 1000, "{mode}: whole commits");
+            s.sh(&format!("rm {file}*"));
+        }
+    });
+}
+
+#[test]
 fn what_was_begun_over_two_databases_and_killed_is_in_neither() {
     if !ready() {
         return;

@@ -12,7 +12,7 @@ use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// At most so many are named.
 const NAMED: usize = 5;
@@ -52,22 +52,22 @@ pub fn of_removed(dir: &Dir, name: &[u8]) -> Vec<Holder> {
     let Ok(path) = path_of(dir, name) else { return Vec::new() };
     let path = path.as_os_str().as_bytes();
     let gone = |path: &[u8]| [path, b" (deleted)"].concat();
-    let sides: BTreeSet<Vec<u8>> = SIDES.iter().map(|suffix| gone(&side(path, suffix))).collect();
-    let (path, there) = (gone(path), dir.stat(name).ok().flatten());
-    let there: BTreeSet<_> = there.iter().map(|stat| (stat.st_dev, stat.st_ino)).collect();
-    let is_removed = |fd: &Path, is: &dyn Fn(&[u8]) -> bool| {
-        let of = fs::read_link(fd);
-        of.is_ok_and(|of| is(of.as_os_str().as_bytes()))
-            && fs::metadata(fd).is_ok_and(|meta| meta.nlink() == 0)
-    };
-    // Whoever has what is there open lost nothing but what lay beside it.
-    let mut found = using(&|fd| is_removed(fd, &|of| sides.contains(of)));
-    if !found.is_empty() {
-        let here = opening(&there);
-        found.retain(|pid| !here.contains(pid));
-    }
-    found.extend(using(&|fd| is_removed(fd, &|of| of == path)));
-    named(found)
+    let (itself, sides) = (gone(path), SIDES.map(|suffix| gone(&side(path, suffix))));
+    let is_gone = |fd: &Path| fs::metadata(fd).is_ok_and(|meta| meta.nlink() == 0);
+    named(using(&|fds| {
+        let (mut beside, mut here) = (false, false);
+        for fd in fds {
+            let Ok(of) = fs::read_link(&fd) else { continue };
+            let of = of.as_os_str().as_bytes();
+            if of == itself && is_gone(&fd) {
+                return true;
+            }
+            beside |= sides.iter().any(|side| side == of) && is_gone(&fd);
+            // Whoever has what is there open lost nothing but what lay beside it.
+            here |= of == path;
+        }
+        beside && !here
+    }))
 }
 
 /// Who is at work on the database `name` in `dir`, which has a log, by another log than the one
@@ -102,7 +102,7 @@ fn locking(text: &str, files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
 
 /// The processes that have one of `files` open.
 fn opening(files: &BTreeSet<(u64, u64)>) -> BTreeSet<u32> {
-    using(&|fd| id_of(fd).is_some_and(|id| files.contains(&id)))
+    using(&|mut fds| Iterator::any(&mut fds, |fd| id_of(&fd).is_some_and(|id| files.contains(&id))))
 }
 
 /// Device and inode of what the link `fd` in /proc leads to.
@@ -111,13 +111,13 @@ fn id_of(fd: &Path) -> Option<(u64, u64)> {
     Some((stat.st_dev, stat.st_ino))
 }
 
-/// The processes with an open file of which `is_meant` is true, by the link in /proc.
-fn using(is_meant: &dyn Fn(&Path) -> bool) -> BTreeSet<u32> {
+/// The processes of which `is_meant` is true, by the links in /proc to what they have open.
+fn using(is_meant: &dyn Fn(&mut dyn Iterator<Item = PathBuf>) -> bool) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let mut open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
-        if open.any(|entry| is_meant(&entry.path())) {
+        let open = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        if is_meant(&mut open.map(|fd| fd.path())) {
             found.insert(pid);
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use snapback_core::error::Kind;
 
-/// What becomes of the files beside it; whether others can read it then.
+/// What becomes of the files beside it; whether others can write to it then.
 const DEEDS: [(&str, bool); 5] = [
     ("for n in ('wal', 'shm'): os.remove(f'app.db-{n}')", true),
     ("for n in ('wal', 'shm'): os.rename(f'app.db-{n}', f'x-{n}')", true),
@@ -14,7 +14,7 @@ const DEEDS: [(&str, bool); 5] = [
 
 #[test]
 fn whoever_goes_on_with_it_keeps_all_as_it_is_and_is_named() {
-    for (deed, readable) in DEEDS {
+    for (deed, writable) in DEEDS {
         let world = World::new();
         world.make("PRAGMA journal_mode = WAL", 500);
         let mut app = world.python();
@@ -22,14 +22,11 @@ fn whoever_goes_on_with_it_keeps_all_as_it_is_and_is_named() {
         app.sql("UPDATE t SET b = 'in the log' WHERE a % 50 = 0");
         let stored = world.capture();
         assert_eq!(world.python().say(deed), "None", "{deed}");
-        if readable {
+        if writable {
             world.sql("DELETE FROM t WHERE a > 100");
         }
-        let (before, current) = (world.files(), world.try_capture());
-        let said = match (readable, current) {
-            (true, current) => world.restore(Some(stored), current.unwrap()).unwrap_err(),
-            (false, current) => current.unwrap_err(),
-        };
+        let (before, current) = (world.files(), world.try_capture().unwrap());
+        let said = world.restore(Some(stored), current).unwrap_err();
         assert_eq!(said.kind(), Kind::Busy, "{deed}: {said}");
         let who = format!("app.db is in use by python3 (pid {}), and its log was removed", app.pid());
         assert!(said.message().contains(&who), "{deed}: {said}");
