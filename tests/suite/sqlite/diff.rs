@@ -139,3 +139,36 @@ b = bytearray(open('app.db', 'rb').read()); b[4096:] = b'\\x07' * (len(b) - 4096
     s.ok(["undo"]);
     is_sound(&s, "app");
 }
+
+#[test]
+fn a_table_of_many_columns_and_one_whose_rows_have_no_name_are_told_like_others() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    make(&s, "app", "delete", 1);
+    let columns = (0..1900).map(|n| format!("c{n}")).collect::<Vec<_>>().join(", ");
+    sql(
+        &s,
+        "app",
+        &format!(
+            "CREATE TABLE wide({columns})
+             INSERT INTO wide(c0, c1899) VALUES(1, 2), (3, 4)
+             CREATE TABLE odd(rowid, oid, _rowid_)
+             INSERT INTO odd VALUES(1, 2, 3), (1, 2, 3), (4, 5, 6), (7, 8, 9)"
+        ),
+    );
+    s.ok(["snap"]);
+    sql(
+        &s,
+        "app",
+        "UPDATE wide SET c1899 = 5 WHERE c0 = 3
+         DELETE FROM odd WHERE oid = 5
+         INSERT INTO odd VALUES(1, 2, 3)",
+    );
+    assert_eq!(
+        s.ok(["diff", "@0"]).out(),
+        "M app.db\n  odd: rows 1 added, 1 deleted\n  wide: row 1 modified\n"
+    );
+    s.ok(["diff", "@0", "-p"]).prints("rowid=4 oid=5").prints("c0=3");
+}

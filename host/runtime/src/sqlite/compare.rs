@@ -229,12 +229,23 @@ impl Sides {
                 if !differ.is_empty() {
                     let both = format!(
                         "{old} o NOT INDEXED JOIN {new} n NOT INDEXED ON {same} WHERE {}",
-                        differ.join(" OR ")
+                        any(&differ)
                     );
                     table.modified = self.count(&both)?;
                     self.pairs(&mut table, (&before.columns, &after.columns), &both)?;
                 }
                 self.some(&mut table, &listed("n", &after.columns), &came, |text| (None, Some(text)))?;
+            }
+            // Rows that nothing tells apart but what is in them.
+            (Some(before), Some(after)) if before.key == after.key && before.columns == after.columns => {
+                let columns = &before.columns;
+                let went = without(&old, &new, columns);
+                let came = without(&new, &old, columns);
+                table.deleted = self.count(&format!("{went} o"))?;
+                table.added = self.count(&format!("{came} n"))?;
+                let (from, to) = (format!("{went} o"), format!("{came} n"));
+                self.some(&mut table, &listed("o", columns), &from, |text| (Some(text), None))?;
+                self.some(&mut table, &listed("n", columns), &to, |text| (None, Some(text)))?;
             }
             _ => {
                 if let Some(before) = &before {
@@ -291,6 +302,7 @@ impl Sides {
         if room == 0 {
             return Ok(());
         }
+        let [old, new] = [old, new].map(|columns| &columns[..columns.len().min(LISTED)]);
         let columns = format!("{}, {}", listed("o", old), listed("n", new));
         let mut statement = self.connection.prepare(&format!("SELECT {columns} FROM {both} LIMIT {room}"))?;
         let mut rows = statement.query([])?;
@@ -312,11 +324,31 @@ fn listed(of: &str, columns: &[String]) -> String {
     if all.is_empty() { "NULL".to_owned() } else { all.join(", ") }
 }
 
+/// Whether one of `conditions` holds: as a tree, since SQLite takes no deep ones.
+fn any(conditions: &[String]) -> String {
+    match conditions {
+        [only] => only.clone(),
+        all => {
+            let (left, right) = all.split_at(all.len() / 2);
+            format!("({} OR {})", any(left), any(right))
+        }
+    }
+}
+
+/// The rows of `table` that are not in `other`, each as often as it is there more often.
+fn without(table: &str, other: &str, columns: &[String]) -> String {
+    let all = columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
+    let counted = |of: &str| format!("SELECT {all}, row_number() OVER (PARTITION BY {all}) FROM {of}");
+    format!("({} EXCEPT {})", counted(table), counted(other))
+}
+
 /// A name as SQL has it.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Columns of each side of a row that are shown: twice as many are all that SQLite gives at once.
+const LISTED: usize = 1000;
 /// Bytes and characters of one value that are shown.
 const SHOWN: usize = 60;
 
