@@ -22,6 +22,8 @@ fn a_job_is_stopped_and_goes_on_in_the_foreground_and_in_the_background() {
     t.line("jobs");
     t.when("one stopped job", |shown| shown.matches("Stopped").count() == 2);
     t.line("fg");
+    // What is typed while the shell still edits a line is no line for the job.
+    t.when("the job again", |shown| shown.matches("run -q -- cat").count() == 4);
     t.line("second");
     t.when("an echo", |shown| shown.matches("second").count() == 2);
     t.press(&["C-d"]);
