@@ -1,5 +1,6 @@
-//! Settings of the database that somebody made who may more than the user: given back by nobody
-//! but such a one. An undo leaves them out and names them, and a snapshot says so beforehand.
+//! What somebody made who may more than the user, and nobody but such a one can make again.
+//! Settings of the database an undo leaves out, and names them; what is in a dump it could not load.
+//! A snapshot says both beforehand.
 
 use crate::attributes::unescape;
 use crate::wire::{Fault, Wire, literal};
@@ -37,6 +38,35 @@ pub fn forewarn(wire: &mut Wire, facts: &str) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// Tells the user of a dump of the database that `inside` is in for what an undo of it would be refused.
+///
+/// # Errors
+/// When the server does not say.
+pub fn forewarn_of_load(inside: &mut Wire) -> Result<(), Fault> {
+    let names: Vec<String> =
+        inside.ask(LOADED)?.into_iter().filter_map(|row| row.into_iter().next()?).collect();
+    if let Some(first) = names.first() {
+        let more = names.len() - 1;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        report::log(
+            "warn",
+            &format!("an undo is refused as it is: only a superuser could load {first}{more} from a dump"),
+        );
+    }
+    Ok(())
+}
+
+/// What a dump has that the user could not make: extensions, and what belongs to roles that the user
+/// is none of. What is asked of `j` is not there in all versions.
+const LOADED: &str = "SELECT 'the extension ' || e.extname FROM pg_extension e \
+     JOIN pg_available_extension_versions v ON v.name = e.extname AND v.version = e.extversion, to_jsonb(v) AS j, \
+     pg_roles u WHERE u.rolname = current_user AND NOT u.rolsuper AND e.extname <> 'plpgsql' AND v.superuser \
+     AND coalesce(j->>'trusted', 'false') = 'false' \
+     UNION ALL SELECT 'what belongs to ' || pg_get_userbyid(c.relowner) FROM pg_class c \
+     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE NOT pg_has_role(current_user, c.relowner, 'MEMBER') \
+     AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' AND NOT EXISTS (SELECT FROM pg_depend d \
+     WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') GROUP BY c.relowner ORDER BY 1";
 
 /// Tells that they were left out of `database`.
 pub fn tell(database: &str, beyond: &[String]) {

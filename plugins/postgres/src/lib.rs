@@ -60,6 +60,9 @@ impl Backend for Postgres {
                 parts.push(Part { name: DUMP.into(), content: dump::take(target, &database)? });
                 let mut inside = Wire::connect(target, &database)?;
                 let tables = tables::read(&mut inside)?;
+                if occasion.is_empty() {
+                    beyond::forewarn_of_load(&mut inside)?;
+                }
                 inside.close();
                 (State::Dumped(made), Some(tables))
             }

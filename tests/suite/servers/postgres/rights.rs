@@ -59,3 +59,38 @@ fn a_database_may_have_any_name_where_it_is_dumped() {
     s.ok(["undo", "--yes"]);
     assert_eq!(psql("SELECT a FROM t"), "1");
 }
+
+#[test]
+fn what_only_a_superuser_could_load_is_said_beforehand() {
+    if !ready() {
+        return;
+    }
+    let more = format!(
+        "user = \"ann\"\nstrategy = \"dump\"\npg-dump = \"{PROGRAMS}/pg_dump\"\npg-restore = \"{PROGRAMS}/pg_restore\""
+    );
+    for (made, unmade, words) in [
+        ("CREATE EXTENSION pageinspect", "DROP EXTENSION pageinspect", "the extension pageinspect"),
+        (
+            "CREATE TABLE b(a int); GRANT ALL ON b TO ann; ALTER TABLE b OWNER TO bob",
+            "DROP TABLE b",
+            "what belongs to bob",
+        ),
+    ] {
+        let server = Server::start();
+        for statement in
+            ["CREATE ROLE ann LOGIN CREATEDB", "CREATE ROLE bob", "ALTER DATABASE app OWNER TO ann"]
+        {
+            server.psql("postgres", statement);
+        }
+        server.psql("app", "SET ROLE ann; CREATE TABLE t AS SELECT 1 AS a");
+        let s = project(&server, &more);
+        s.run("true").never_says("an undo is refused");
+        server.psql("app", made);
+        let change = format!("psql {} -Xq -d app -c 'UPDATE t SET a = 2'", server.words());
+        s.run(&change).says("an undo is refused as it is").says(words);
+        s.snapback(["undo", "--yes"]).exits(1);
+        assert_eq!(server.psql("app", "SELECT a FROM t"), "2");
+        server.psql("app", unmade);
+        s.run("true").never_says("an undo is refused");
+    }
+}
