@@ -171,7 +171,7 @@ fn walk(
     if part.start.max(wanted.start) >= part.end.min(wanted.end) && length > 0 {
         return Ok(());
     }
-    if length == span(level + 1) && *key == zeros::key(level) {
+    if length == span(level + 1) && zeros::is(key, level) {
         return each(Leaf { at: part.start, length, key: None });
     }
     if level == 0 {

@@ -8,9 +8,18 @@ use std::sync::OnceLock;
 
 static BLOCK_OF_ZEROS: [u8; BLOCK] = [0; BLOCK];
 
-/// The key of a block of zeros (level 0), or of a full list of `level` over nothing
-/// but zeros.
+/// The key of a block of zeros (level 0), or of a full list of `level`, below the highest, over
+/// nothing but zeros.
 pub fn key(level: u8) -> Key {
+    keys()[usize::from(level)]
+}
+
+/// Whether `key` is that of zeros of `level`, which may be any.
+pub fn is(key: &Key, level: u8) -> bool {
+    keys().get(usize::from(level)) == Some(key)
+}
+
+fn keys() -> &'static [Key] {
     static KEYS: OnceLock<Vec<Key>> = OnceLock::new();
     KEYS.get_or_init(|| {
         let mut keys = vec![Key::of(ObjectKind::Blob, &BLOCK_OF_ZEROS)];
@@ -19,7 +28,7 @@ pub fn key(level: u8) -> Key {
             keys.push(Key::of(ObjectKind::List, &list(level, keys[usize::from(level) - 1].hash())));
         }
         keys
-    })[usize::from(level)]
+    })
 }
 
 fn list(level: u8, child: &[u8; 32]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn one_that_keeps_handles_is_ended() {
+fn one_that_begins_objects_without_end_is_ended() {
     let bench = Bench::new();
     let guest = Guest {
         imports: r#"(import "snapback:plugin/store@0.1.0" "[constructor]draft" (func $draft (result i32)))"#,
@@ -11,11 +11,15 @@ fn one_that_keeps_handles_is_ended() {
         ..Guest::default()
     };
     let error = bench.failure(&guest);
-    assert!(
-        error.message().starts_with("the backend `guest` failed: cannot allocate another handle"),
-        "{error}"
-    );
+    assert!(error.message().starts_with("the backend `guest` has 100 objects begun"), "{error}");
     assert_eq!(bench.snapshot(&Guest::default()).unwrap(), []);
+}
+
+#[test]
+fn handles_are_bounded() {
+    let mut state = State::new(None, Grants::default(), Reach::default(), None);
+    let held = std::iter::repeat_with(|| state.table.push(0u8)).take_while(Result::is_ok).take(1_000_000);
+    assert_eq!(held.count(), 100_000);
 }
 
 #[test]
