@@ -62,7 +62,7 @@ fn what_cannot_be_started_has_the_codes_of_shells() {
     s.sh("printf 'echo plain; exit 4\\n' > plain; chmod +x plain; : > empty; chmod +x empty");
     // A program, but for another processor; and no program at all.
     let mut program = std::fs::read("/bin/true").unwrap();
-    program[18] = 0xb7 ^ program[18];
+    program[18] ^= 0xb7;
     s.write("foreign", &program);
     s.write("bytes", b"\0\x01\x02");
     s.sh("chmod +x foreign bytes");
