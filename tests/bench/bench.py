@@ -84,6 +84,9 @@ class Bench:
 
     def measure(self, name, rounds, quick):
         print(f"measuring {name}, load {os.getloadavg()[0]:.2f}", file=sys.stderr)
+        # Of the project of the measurement before nothing may be left for this one.
+        peer = peers.Snapback(self, self.work)
+        self.remove(peer.project, *peer.stores())
         if name == "500":
             small.measure(self, 20 if quick else SMALL_ROUNDS)
         elif name == "B":
