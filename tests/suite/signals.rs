@@ -27,6 +27,12 @@ fn state(pid: Pid) -> char {
     stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
 }
 
+/// How many watch for what is sent to the group of `run`.
+fn watchers(s: &Sandbox, run: &Running) -> usize {
+    let group = run.pid().as_raw_nonzero();
+    s.sh(&format!("ps -eo pgid=,comm= | sed -n 's/^ *{group} //p'")).matches("signal-witness").count()
+}
+
 #[test]
 fn what_is_sent_to_the_whole_group_reaches_it_once() {
     for words in [&["run", "-q", "--"][..], &["run", "-q", "--", "SNAPBACK", "run", "-q", "--"]] {
@@ -34,9 +40,11 @@ fn what_is_sent_to_the_whole_group_reaches_it_once() {
             let s = sandbox();
             let script = counting(name);
             let own = std::env::var("SNAPBACK_BIN").unwrap_or_else(|_| crate::PROGRAM.to_owned());
+            let runs = words.iter().filter(|word| **word == "run").count();
             let words = words.iter().map(|word| if *word == "SNAPBACK" { &*own } else { *word });
             let mut run = s.start(words.chain(["sh", "-c", &script]));
             until("the command", || s.has("ready"));
+            until("who watches the group", || watchers(&s, &run) == runs);
             for n in 1..=3 {
                 kill_process_group(run.pid(), signal).unwrap();
                 until("the signal", || s.has("count") && s.read("count") == format!("{n}\n"));
@@ -109,17 +117,15 @@ fn nobody_is_left_of_a_run_who_only_watched_for_signals() {
     for kill in [false, true] {
         let mut run = s.start(["run", "-q", "--", "sh", "-c", &counting("USR1")]);
         let command = pid(&s);
-        let group = run.pid().as_raw_nonzero();
-        let members = || s.sh(&format!("ps -eo pgid=,comm= | sed -n 's/^ *{group} //p'"));
-        assert_eq!(members().matches("signal-witness").count(), 1, "{}", members());
+        until("it is there", || watchers(&s, &run) == 1);
         if kill {
             run.signal(Signal::KILL);
-            until("it has gone as well", || !members().contains("signal-witness"));
+            until("it has gone as well", || watchers(&s, &run) == 0);
             kill_process(command, Signal::KILL).unwrap();
         } else {
             s.write("end", "");
             run.wait();
-            assert!(!members().contains("signal-witness"));
+            assert_eq!(watchers(&s, &run), 0);
         }
         s.sh("rm -f end pid ready");
     }

@@ -23,6 +23,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -32,6 +33,8 @@ const OF_A_TERMINAL: [i32; 6] = [SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGWINCH, SIG
 /// Who sends to one after the other, as timeout does to its child and then to the group, is
 /// through by then.
 const TURN: Duration = Duration::from_millis(5);
+/// A command that has ended by then needs nobody who watches its group.
+const SHORT: Duration = Duration::from_millis(50);
 /// Between the command's part of a signal and this process's.
 const MOMENT: Duration = Duration::from_millis(50);
 
@@ -54,6 +57,10 @@ pub struct Signals {
     watch: Arc<Mutex<Watch>>,
     handle: Handle,
     thread: Option<JoinHandle<()>>,
+    /// Whether somebody is to watch for what is sent to the whole group.
+    witnessed: bool,
+    /// Who starts that one, and what ends the wait for it.
+    starts: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
 
 /// What came, and what is done about it.
@@ -61,7 +68,7 @@ struct Watch {
     incoming: SignalDelivery<UnixStream, WithOrigin>,
     phase: Phase,
     cancel: Cancel,
-    /// None where the system had no process left for it.
+    /// None in the first moment of a command, and where the system had no process left for it.
     witness: Option<Witness>,
 }
 
@@ -71,11 +78,10 @@ impl Signals {
     /// # Errors
     /// When the system refuses.
     pub fn watch(cancel: Cancel) -> Result<Self> {
-        let witness = Witness::start().ok();
-        Self::with(cancel, witness).map_err(|error| Error::io(error, "could not watch for", "signals"))
+        Self::with(cancel, true).map_err(|error| Error::io(error, "could not watch for", "signals"))
     }
 
-    fn with(cancel: Cancel, witness: Option<Witness>) -> io::Result<Self> {
+    fn with(cancel: Cancel, witnessed: bool) -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         let mut woken = read.try_clone()?;
         let none = std::iter::empty::<i32>();
@@ -86,7 +92,7 @@ impl Signals {
             handle.add_signal(SIGCHLD)?;
         }
         caught::catch_all(&handle, ignored);
-        let watch = Watch { incoming, phase: Phase::Before { asked: false }, cancel, witness };
+        let watch = Watch { incoming, phase: Phase::Before { asked: false }, cancel, witness: None };
         let watch = Arc::new(Mutex::new(watch));
         let (shared, closed) = (watch.clone(), handle.clone());
         let work = move || {
@@ -95,6 +101,8 @@ impl Signals {
                 match woken.read(&mut byte) {
                     Ok(0) => break,
                     Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
+                    // Closing it wakes it as well.
+                    _ if closed.is_closed() => break,
                     _ => {
                         std::thread::sleep(TURN);
                         lock(&shared).take(false);
@@ -103,7 +111,7 @@ impl Signals {
             }
         };
         let thread = std::thread::Builder::new().name("signals".into()).spawn(work)?;
-        Ok(Self { watch, handle, thread: Some(thread) })
+        Ok(Self { watch, handle, thread: Some(thread), witnessed, starts: Mutex::default() })
     }
 
     /// Starts the command, unless a signal came before. From then on signals are for it, also
@@ -118,14 +126,15 @@ impl Signals {
         if watch.phase != (Phase::Before { asked: false }) {
             return Err(Error::new(Kind::Cancelled, "stopped as asked"));
         }
-        // What it has seen until here was no command's.
-        watch.seen();
         let child = match spawn() {
             Ok(child) => child,
             failed => return Ok(failed),
         };
         watch.phase = Phase::Running { command: Pid::from_child(&child), shared: None, told: false };
         watch.take(true);
+        if self.witnessed {
+            *self.starts.lock().expect("no holder panics") = start_late(&self.watch);
+        }
         Ok(Ok(child))
     }
 
@@ -173,6 +182,21 @@ impl Signals {
             Phase::Before { .. } | Phase::Running { .. } => None,
         }
     }
+}
+
+/// Starts the witness once the command has run for a moment: short ones do not pay for it.
+fn start_late(watch: &Arc<Mutex<Watch>>) -> Option<(Sender<()>, JoinHandle<()>)> {
+    let ((end, ended), watch) = (mpsc::channel(), watch.clone());
+    let work = move || {
+        if ended.recv_timeout(SHORT) == Err(RecvTimeoutError::Timeout)
+            && matches!(lock(&watch).phase, Phase::Running { .. })
+            && let Ok(witness) = Witness::start()
+        {
+            lock(&watch).witness = Some(witness);
+        }
+    };
+    let thread = std::thread::Builder::new().name("witness".into()).spawn(work).ok()?;
+    Some((end, thread))
 }
 
 impl Phase {
@@ -259,6 +283,10 @@ impl Watch {
 
 impl Drop for Signals {
     fn drop(&mut self) {
+        if let Some((end, thread)) = self.starts.lock().expect("no holder panics").take() {
+            drop(end);
+            let _ = thread.join();
+        }
         self.handle.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -317,7 +345,7 @@ mod tests {
         let _alone = WATCHING.lock().unwrap();
         for signal in [Signal::HUP, Signal::USR1, Signal::ALARM] {
             let cancel = Cancel::default();
-            let signals = Signals::with(cancel.clone(), None).unwrap();
+            let signals = Signals::with(cancel.clone(), false).unwrap();
             kill_process(getpid(), signal).unwrap();
             while !cancel.is_cancelled() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -330,7 +358,7 @@ mod tests {
     #[test]
     fn a_signal_that_comes_before_the_number_is_known_reaches_it() {
         let _alone = WATCHING.lock().unwrap();
-        let signals = Signals::with(Cancel::default(), None).unwrap();
+        let signals = Signals::with(Cancel::default(), false).unwrap();
         let spawn = || {
             let child = Command::new("sleep").arg("600").spawn();
             kill_process(getpid(), Signal::USR1).unwrap();
