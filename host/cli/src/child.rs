@@ -1,8 +1,9 @@
 //! The wrapped command: started as if snapback were not there, and waited for.
 //!
 //! Invariants: same process group, same terminal, same standard streams (the standard library
-//! makes /dev/null of one that was closed); arguments as they were typed; the environment as it was, and two variables more; signals that were
-//! ignored stay so, but for SIGPIPE and SIGCHLD, of which only the standard library could know.
+//! makes /dev/null of one that was closed); arguments as they were typed; the environment as it
+//! was, and two variables more; signals that were ignored stay so, but for SIGPIPE and SIGCHLD,
+//! of which only the standard library could know.
 //! The job is stopped when the command is stopped, no sooner and no later, so the shell's job
 //! control works; where nobody would wake it, it is not. Refuses nothing: what cannot be
 //! started gets the shell's exit code.

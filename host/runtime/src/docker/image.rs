@@ -5,12 +5,14 @@
 //! for each build of the program; those of other builds are removed then.
 
 use super::daemon::Daemon;
-use super::{elf, fault};
+use super::{elf, fault, inside};
 use crate::digest;
+use bollard::models::{ContainerCreateBody, HostConfig, Mount};
 use bollard::query_parameters::{CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use snapback_core::error::{Error, Kind, Result};
+use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -46,6 +48,37 @@ pub fn empty(daemon: &Daemon) -> Result<String> {
         // The end of an archive: two empty blocks.
         false => import(daemon, EMPTY, vec![0; 2 * BLOCK].into()),
     }
+}
+
+/// What a container with this program in it is made from: it has `mount` and nothing else, no
+/// network above all, and reads what it is told.
+///
+/// # Errors
+/// As [`helper`] has them.
+pub fn container(
+    daemon: &Daemon,
+    labels: HashMap<String, String>,
+    mount: Mount,
+) -> Result<ContainerCreateBody> {
+    let image = helper(daemon)?;
+    Ok(ContainerCreateBody {
+        image: Some(image.name),
+        entrypoint: Some(image.command),
+        cmd: Some(vec![inside::WORD.into()]),
+        env: Some(image.variables),
+        user: Some("0:0".into()),
+        labels: Some(labels),
+        network_disabled: Some(true),
+        open_stdin: Some(true),
+        host_config: Some(HostConfig {
+            mounts: Some(vec![mount]),
+            network_mode: Some("none".into()),
+            readonly_rootfs: Some(true),
+            security_opt: Some(vec!["no-new-privileges".into()]),
+            ..Default::default()
+        }),
+        ..Default::default()
+    })
 }
 
 /// Makes the image with this program, unless it is there.

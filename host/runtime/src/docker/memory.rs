@@ -5,8 +5,8 @@
 //! while files were half put back, it stays until another goes on with that.
 
 use super::daemon::Daemon;
-use super::{image, inside, marker};
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType};
+use super::{image, marker};
+use bollard::models::{Mount, MountType};
 use bollard::query_parameters::StartContainerOptions;
 use snapback_core::error::Result;
 
@@ -26,9 +26,6 @@ impl Kept {
     /// # Errors
     /// When the engine refuses.
     pub fn start(daemon: &Daemon, volume: &str) -> Result<Self> {
-        let image = image::helper(daemon)?;
-        let mut labels = marker::labels(volume);
-        labels.insert(marker::KEEPS.to_owned(), volume.to_owned());
         let mount = Mount {
             typ: Some(MountType::VOLUME),
             source: Some(volume.to_owned()),
@@ -36,25 +33,10 @@ impl Kept {
             read_only: Some(true),
             ..Default::default()
         };
-        let body = ContainerCreateBody {
-            image: Some(image.name),
-            entrypoint: Some(image.command),
-            cmd: Some(vec![inside::WORD.into()]),
-            env: Some(image.variables),
-            user: Some("0:0".into()),
-            labels: Some(labels),
-            network_disabled: Some(true),
-            // It waits for what nobody says.
-            open_stdin: Some(true),
-            host_config: Some(HostConfig {
-                mounts: Some(vec![mount]),
-                network_mode: Some("none".into()),
-                readonly_rootfs: Some(true),
-                security_opt: Some(vec!["no-new-privileges".into()]),
-                ..Default::default()
-            }),
-            ..Default::default()
-        };
+        let mut labels = marker::labels(volume);
+        labels.insert(marker::KEEPS.to_owned(), volume.to_owned());
+        // It waits for what nobody says.
+        let body = image::container(daemon, labels, mount)?;
         let id = marker::create(daemon, body)?;
         let kept = Self { daemon: daemon.clone(), id, stays: false };
         let doing = format!("keep the files of the volume `{volume}` in memory");

@@ -7,7 +7,7 @@
 
 use super::daemon::Daemon;
 use super::pipe::{self, Done, Order, Told, What};
-use super::{image, inside, marker};
+use super::{image, marker};
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error as Fault;
@@ -165,34 +165,22 @@ struct Container<'a> {
 
 impl<'a> Container<'a> {
     fn make(daemon: &'a Daemon, volume: &str, mount: Mount) -> Result<Self> {
-        let image = image::helper(daemon)?;
+        let shut = image::container(daemon, marker::labels(volume), mount)?;
         let body = ContainerCreateBody {
-            image: Some(image.name),
-            entrypoint: Some(image.command),
-            cmd: Some(vec![inside::WORD.into()]),
-            env: Some(image.variables),
-            user: Some("0:0".into()),
-            labels: Some(marker::labels(volume)),
-            network_disabled: Some(true),
-            open_stdin: Some(true),
             stdin_once: Some(true),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
             tty: Some(false),
-            host_config: Some(HostConfig {
-                mounts: Some(vec![mount]),
-                network_mode: Some("none".into()),
-                readonly_rootfs: Some(true),
+            host_config: shut.host_config.map(|host| HostConfig {
                 tmpfs: Some(HashMap::from([(STORE.to_owned(), "mode=0700".to_owned())])),
                 // Who has a file open can be asked for with that.
                 cap_add: Some(vec!["LEASE".into()]),
-                security_opt: Some(vec!["no-new-privileges".into()]),
                 // What goes through its output is not for a log.
                 log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
-                ..Default::default()
+                ..host
             }),
-            ..Default::default()
+            ..shut
         };
         Ok(Self { daemon, id: marker::create(daemon, body)? })
     }

@@ -54,17 +54,16 @@ impl Guarded {
         }
     }
 
-    /// Refuses a place that holds one of them, too: for what hands out all that is in it.
+    /// Refuses it when it holds one of them, too: for what hands out all that is in it.
     ///
     /// # Errors
     /// `Denied`.
-    pub fn refuse_around(&self, key: &str, place: &Place) -> Result<()> {
-        self.refuse_inside(key, place)?;
-        let Some(id) = place.id else { return Ok(()) };
-        let place_alone = Self(vec![(place.path.clone(), id)]);
+    pub fn refuse_around(&self, key: &str, path: &Path, dir: impl AsFd) -> Result<()> {
+        self.refuse_open(key, path, &dir)?;
+        let alone = Self(vec![(path.to_owned(), place::id(&dir, path)?)]);
         for (own, dir) in self.0.iter().filter_map(|(own, _)| Some((own, open(own)?))) {
-            if place_alone.around(own, dir)?.is_some() {
-                return Err(refused(key, &place.path, own));
+            if alone.around(own, dir)?.is_some() {
+                return Err(refused(key, path, own));
             }
         }
         Ok(())
@@ -115,7 +114,12 @@ mod tests {
         let check = |value: &str, around: bool| {
             let place = place::look(&root, value).unwrap();
             match around {
-                true => guarded.refuse_around("path", &place).is_ok(),
+                true => open(&place.path)
+                    .map_or_else(
+                        || guarded.refuse_inside("path", &place),
+                        |dir| guarded.refuse_around("path", &place.path, dir),
+                    )
+                    .is_ok(),
                 false => guarded.refuse_inside("path", &place).is_ok(),
             }
         };

@@ -41,13 +41,12 @@ pub fn context(reach: &Reach, variables: fn(&str) -> Option<String>) -> Result<W
     for item in reach.items() {
         match &item.found {
             Found::Place(place) if item.kind == crate::manifest::Kind::Dir && place.id.is_some() => {
-                guarded.get_or_init(|| reach.guarded()).refuse_around(&item.key, place)?;
                 let perms = match item.access {
                     Access::Read => FsPerms::ReadOnly,
                     Access::Write => FsPerms::ReadWrite,
                 };
                 let dir = place.open(&item.key)?;
-                guarded.get_or_init(|| reach.guarded()).refuse_open(&item.key, &place.path, &dir)?;
+                guarded.get_or_init(|| reach.guarded()).refuse_around(&item.key, &place.path, &dir)?;
                 // By the open directory, so that it is the one that was looked at.
                 let path = format!("/proc/self/fd/{}", dir.as_raw_fd());
                 builder.preopened_dir(path, format!("/{}", item.key), perms).map_err(|e| {
