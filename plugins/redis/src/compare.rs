@@ -2,8 +2,10 @@
 
 use crate::copy::expired;
 use crate::rdb::{Entry, Item, Rdb};
+use crate::sorted::Sorted;
+use crate::window::Window;
 use snapback_sdk::{Object, Reader, Result};
-use std::io::BufReader;
+use std::cmp::Ordering;
 
 /// How a key differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +15,29 @@ pub enum How {
     Deleted,
 }
 
-/// Entries of a part, one after the other.
-pub struct Stored(Option<Rdb<BufReader<Reader>>>);
+/// Entries, one after the other.
+pub trait Entries {
+    /// Goes to the next one; whether there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn next(&mut self) -> Result<bool>;
+
+    /// The one that it went to.
+    fn entry(&self) -> Entry<'_>;
+}
+
+/// Those of a part.
+pub struct Stored {
+    rdb: Option<Rdb<Reader>>,
+    is_over: bool,
+}
+
+/// Those that are there.
+pub struct Present<'a> {
+    entries: Option<&'a Sorted>,
+    next: usize,
+}
 
 impl Stored {
     /// Of `part`; without one, none.
@@ -22,33 +45,53 @@ impl Stored {
     /// # Errors
     /// When it cannot be read.
     pub fn of(part: Option<&Object>) -> Result<Self> {
-        let open = |part| Rdb::new(BufReader::with_capacity(256 * 1024, Reader::new(part)?));
-        Ok(Self(part.map(open).transpose()?))
+        let rdb = part.map(|part| Rdb::new(Window::new(Reader::new(part)?))).transpose()?;
+        Ok(Self { is_over: rdb.is_none(), rdb })
     }
 
     /// The version of the format that its values are in.
     pub fn version(&self) -> u16 {
-        self.0.as_ref().map_or(0, |rdb| rdb.version)
+        self.rdb.as_ref().map_or(0, |rdb| rdb.version)
     }
 
     /// Bytes that the last one takes in a server's memory: rather more than it does.
     pub fn room(&self) -> u64 {
-        self.0.as_ref().map_or(0, |rdb| rdb.room)
+        self.rdb.as_ref().map_or(0, |rdb| rdb.room)
     }
+}
 
-    /// The next one.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn next(&mut self) -> Result<Option<Entry>> {
-        let Some(rdb) = &mut self.0 else { return Ok(None) };
+impl Entries for Stored {
+    fn next(&mut self) -> Result<bool> {
+        let Some(rdb) = self.rdb.as_mut().filter(|_| !self.is_over) else { return Ok(false) };
         while let Some(item) = rdb.next()? {
-            if let Item::Entry(entry) = item {
-                return Ok(Some(entry));
+            if item == Item::Entry {
+                return Ok(true);
             }
         }
-        self.0 = None;
-        Ok(None)
+        self.is_over = true;
+        Ok(false)
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        self.rdb.as_ref().map(Rdb::entry).unwrap_or_default()
+    }
+}
+
+impl<'a> Present<'a> {
+    /// Those of `entries`; without any, none.
+    pub fn of(entries: Option<&'a Sorted>) -> Self {
+        Self { entries, next: 0 }
+    }
+}
+
+impl Entries for Present<'_> {
+    fn next(&mut self) -> Result<bool> {
+        self.next += 1;
+        Ok(self.entries.is_some_and(|entries| self.next <= entries.len()))
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        self.entries.map(|entries| entries.entry(self.next - 1)).unwrap_or_default()
     }
 }
 
@@ -58,7 +101,7 @@ impl Stored {
 /// When it cannot be read.
 pub fn functions(part: Option<&Object>) -> Result<Vec<Vec<u8>>> {
     let mut sources = Vec::new();
-    if let Stored(Some(mut rdb)) = Stored::of(part)? {
+    if let Some(mut rdb) = Stored::of(part)?.rdb {
         while let Some(item) = rdb.next()? {
             if let Item::Function(source) = item {
                 sources.push(source);
@@ -74,38 +117,38 @@ pub fn functions(part: Option<&Object>) -> Result<Vec<Vec<u8>>> {
 /// # Errors
 /// When one of the two fails.
 pub fn differences(
-    mut before: impl FnMut() -> Result<Option<Entry>>,
-    mut after: impl FnMut() -> Result<Option<Entry>>,
+    before: &mut dyn Entries,
+    after: &mut dyn Entries,
     now: u64,
     found: &mut dyn FnMut(How, &[u8]),
 ) -> Result<()> {
-    fn alive(next: &mut impl FnMut() -> Result<Option<Entry>>, now: u64) -> Result<Option<Entry>> {
-        loop {
-            match next()? {
-                Some(entry) if expired(&entry, now) => {}
-                entry => return Ok(entry),
+    fn alive(entries: &mut dyn Entries, now: u64) -> Result<bool> {
+        while entries.next()? {
+            if !expired(&entries.entry(), now) {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
-    let (mut old, mut new) = (alive(&mut before, now)?, alive(&mut after, now)?);
+    let (mut old, mut new) = (alive(before, now)?, alive(after, now)?);
     loop {
-        let order = match (&old, &new) {
-            (None, None) => return Ok(()),
-            (Some(_), None) => std::cmp::Ordering::Less,
-            (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(old), Some(new)) => old.key.cmp(&new.key),
+        let order = match (old, new) {
+            (false, false) => return Ok(()),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (true, true) => before.entry().key.cmp(after.entry().key),
         };
-        match (&old, &new) {
-            (Some(old), _) if order.is_lt() => found(How::Deleted, &old.key),
-            (_, Some(new)) if order.is_gt() => found(How::Added, &new.key),
-            (Some(old), Some(new)) if old != new => found(How::Modified, &new.key),
-            _ => {}
+        match order {
+            Ordering::Less => found(How::Deleted, before.entry().key),
+            Ordering::Greater => found(How::Added, after.entry().key),
+            Ordering::Equal if before.entry() != after.entry() => found(How::Modified, after.entry().key),
+            Ordering::Equal => {}
         }
         if order.is_le() {
-            old = alive(&mut before, now)?;
+            old = alive(before, now)?;
         }
         if order.is_ge() {
-            new = alive(&mut after, now)?;
+            new = alive(after, now)?;
         }
     }
 }
@@ -114,22 +157,30 @@ pub fn differences(
 mod tests {
     use super::*;
 
-    fn entry(key: &str, value: &str, expires: Option<u64>) -> Entry {
-        Entry { key: key.as_bytes().into(), expires, kind: 0, value: value.as_bytes().into() }
-    }
+    type Row = (&'static str, &'static str, Option<u64>);
 
-    fn told(before: &[Entry], after: &[Entry]) -> Vec<(How, String)> {
-        let (mut a, mut b) = (before.iter().cloned(), after.iter().cloned());
+    fn told(before: &[Row], after: &[Row]) -> Vec<(How, String)> {
+        let sorted = |rows: &[Row]| {
+            let mut sorted = Sorted::default();
+            for (key, value, expires) in rows {
+                let (key, value) = (key.as_bytes(), value.as_bytes());
+                sorted.push(&Entry { key, expires: *expires, kind: 0, value });
+            }
+            sorted.sort();
+            sorted
+        };
+        let (before, after) = (sorted(before), sorted(after));
         let mut all = Vec::new();
         let mut found = |how, key: &[u8]| all.push((how, String::from_utf8_lossy(key).into_owned()));
-        differences(|| Ok(a.next()), || Ok(b.next()), 100, &mut found).unwrap();
+        let [mut before, mut after] = [&before, &after].map(|entries| Present::of(Some(entries)));
+        differences(&mut before, &mut after, 100, &mut found).unwrap();
         all
     }
 
     #[test]
     fn each_key_that_differs_is_told() {
-        let before = [entry("a", "1", None), entry("b", "1", None), entry("d", "1", Some(200))];
-        let after = [entry("b", "2", None), entry("c", "1", None), entry("d", "1", Some(300))];
+        let before = [("a", "1", None), ("b", "1", None), ("d", "1", Some(200))];
+        let after = [("b", "2", None), ("c", "1", None), ("d", "1", Some(300))];
         let expected = [(How::Deleted, "a"), (How::Modified, "b"), (How::Added, "c"), (How::Modified, "d")];
         assert_eq!(told(&before, &after), expected.map(|(how, key)| (how, key.to_owned())));
         assert_eq!(told(&before, &before), []);
@@ -137,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_has_expired_is_not_there() {
-        assert_eq!(told(&[entry("a", "1", Some(100))], &[]), []);
-        assert_eq!(told(&[], &[entry("a", "1", Some(99))]), []);
+        assert_eq!(told(&[("a", "1", Some(100))], &[]), []);
+        assert_eq!(told(&[], &[("a", "1", Some(99))]), []);
     }
 }

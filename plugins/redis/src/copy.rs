@@ -5,12 +5,14 @@
 //! bytes, however it came about. What has expired by the server's own clock is no data.
 //! When a key was last used, which some servers write into their copies, is left out.
 
-use crate::rdb::{DATABASE, END, EXPIRES_MS, Entry, Item, Rdb, broken, plain};
+use crate::rdb::{DATABASE, END, Entry, Item, Rdb, broken, plain};
 use crate::replica::{self, Begun, End};
 use crate::scope::Scope;
+use crate::sorted::Sorted;
+use crate::text::{length, string};
 use crate::wire::Wire;
 use snapback_sdk::{Error, ErrorKind, Object, Part, Result, Writer, report};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 
 /// Bytes of keys and values that are sorted in memory, of which a component has 512 MiB.
@@ -31,7 +33,7 @@ pub fn mark(database: u64) -> Vec<u8> {
 #[derive(Default)]
 pub struct Copy {
     /// The databases that have keys, sorted by key.
-    pub databases: BTreeMap<u64, Vec<Entry>>,
+    pub databases: BTreeMap<u64, Sorted>,
     /// The sources of the libraries of functions, sorted.
     pub functions: Vec<Vec<u8>>,
     /// Bytes that its entries take in a server's memory: rather more than they do.
@@ -42,48 +44,54 @@ pub struct Copy {
 
 impl Copy {
     /// Takes it of `scope` through the connection `replica`, which from then on carries what is
-    /// written after it; returns it with the position where that starts. `now`: the server's
-    /// time in milliseconds; `major`: its version.
+    /// written after it; returns it with that connection and the position where that starts.
+    /// `now`: the server's time in milliseconds; `major`: its version.
     ///
     /// # Errors
     /// When the server gives none, or it is more than can be sorted.
     pub fn take(
         wire: &mut Wire,
-        replica: &mut Wire,
+        mut replica: Wire,
         (scope, now, major): (Scope, u64, u32),
-    ) -> Result<(Self, u64)> {
-        let Begun { position, end } = replica::begin(wire, replica, major)?;
+    ) -> Result<(Self, Wire, u64)> {
+        let Begun { position, end } = replica::begin(wire, &mut replica, major)?;
         let size = match &end {
             End::After(size) => Some(*size),
             End::Mark(_) => None,
         };
         let _task = report::Task::new("copying from Redis", size, "bytes");
-        let mut rdb = Rdb::new((&mut replica.stream).take(size.unwrap_or(u64::MAX)))?;
+        let mut rdb = Rdb::new(replica.stream)?;
         let copy = Self::read(&mut rdb, scope, now)?;
-        let mut rest = rdb.into_input();
+        let length = rdb.length;
+        let mut stream = rdb.into_window();
         let is_whole = match end {
-            End::After(_) => rest.limit() == 0,
+            End::After(size) => length == size,
             End::Mark(mark) => {
                 let mut found = vec![0; mark.len()];
-                rest.read_exact(&mut found).map_err(crate::wire::lost)?;
+                stream.read_exact(&mut found).map_err(crate::wire::lost)?;
                 found == mark
             }
         };
         match is_whole {
-            true => Ok((copy, position)),
+            true => Ok((copy, Wire { stream }, position)),
             false => Err(broken("something follows its end")),
         }
     }
 
-    fn read(rdb: &mut Rdb<impl std::io::BufRead>, scope: Scope, now: u64) -> Result<Self> {
+    fn read(rdb: &mut Rdb<impl Read>, scope: Scope, now: u64) -> Result<Self> {
         let mut copy = Self { version: rdb.version, ..Self::default() };
         let (mut database, mut bytes, mut modules) = (0, 0, false);
+        let mut staging = BTreeSet::new();
         while let Some(item) = rdb.next()? {
             match item {
                 Item::Database(number) => database = number,
                 Item::Function(source) if scope == Scope::All => copy.functions.push(source),
                 Item::ModuleData => modules = true,
-                Item::Entry(entry) if scope.has(database) && !expired(&entry, now) => {
+                Item::Entry if scope.has(database) => {
+                    let entry = rdb.entry();
+                    if expired(&entry, now) {
+                        continue;
+                    }
                     bytes += entry.key.len() + entry.value.len() + OVERHEAD;
                     copy.room = copy.room.saturating_add(rdb.room);
                     if bytes > MAX_BYTES {
@@ -93,24 +101,20 @@ impl Copy {
                         )
                         .with_hint("`database` can name one that matters and holds less; `--skip` goes on without it"));
                     }
-                    copy.databases.entry(database).or_default().push(entry);
+                    if marks(&entry, database) {
+                        staging.insert(database);
+                    }
+                    copy.databases.entry(database).or_default().push(&entry);
                 }
-                Item::Function(_) | Item::Entry(_) => {}
+                Item::Function(_) | Item::Entry => {}
             }
         }
         if modules {
             report::omitted(b"", "what modules keep outside of keys");
         }
         copy.functions.sort();
-        for entries in copy.databases.values_mut() {
-            entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        }
-        let marked = |number, entry: &Entry| {
-            &*entry.key == MARKER
-                && entry.kind == 0
-                && plain(&entry.value).is_ok_and(|value| value == mark(number))
-        };
-        copy.databases.retain(|number, entries| !entries.iter().any(|entry| marked(*number, entry)));
+        copy.databases.retain(|number, _| !staging.contains(number));
+        copy.databases.values_mut().for_each(Sorted::sort);
         Ok(copy)
     }
 
@@ -136,11 +140,7 @@ impl Copy {
                 let mut piece = vec![DATABASE];
                 length(&mut piece, *number);
                 out(&piece)?;
-                entries.iter().try_for_each(|entry| {
-                    piece.clear();
-                    encode(&mut piece, entry);
-                    out(&piece)
-                })
+                entries.stored().try_for_each(out)
             };
             parts.push(Part { name: part_of(*number), content: self.file(write)? });
         }
@@ -181,36 +181,16 @@ pub fn expired(entry: &Entry, now: u64) -> bool {
     entry.expires.is_some_and(|at| at <= now)
 }
 
-fn encode(out: &mut Vec<u8>, entry: &Entry) {
-    if let Some(at) = entry.expires {
-        out.push(EXPIRES_MS);
-        out.extend_from_slice(&at.to_le_bytes());
-    }
-    out.push(entry.kind);
-    string(out, &entry.key);
-    out.extend_from_slice(&entry.value);
-}
-
-/// Appends a string as a file has it.
-pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
-    length(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-fn length(out: &mut Vec<u8>, length: u64) {
-    match length {
-        0..0x40 => out.push(length as u8),
-        0x40..0x4000 => out.extend_from_slice(&(length as u16 | 0x4000).to_be_bytes()),
-        _ => {
-            out.push(0x81);
-            out.extend_from_slice(&length.to_be_bytes());
-        }
-    }
+/// Whether it marks `database` as one that a restore fills.
+fn marks(entry: &Entry, database: u64) -> bool {
+    entry.key == MARKER && entry.kind == 0 && plain(entry.value).is_ok_and(|value| value == mark(database))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rdb::EXPIRES_MS;
+    use crate::window::Window;
 
     #[test]
     fn what_is_written_is_read() {
@@ -218,13 +198,15 @@ mod tests {
         for (key, expires) in
             [(&b"k"[..], None), (&b""[..], Some(77)), (&[9; 100][..], None), (&long[..], Some(1))]
         {
-            let entry = Entry { key: key.into(), expires, kind: 0, value: b"\x01v"[..].into() };
-            let mut file = b"REDIS0010".to_vec();
-            encode(&mut file, &entry);
-            file.push(END);
-            file.extend_from_slice(&[0; 8]);
-            let mut rdb = Rdb::new(&file[..]).unwrap();
-            assert_eq!(rdb.next().unwrap(), Some(Item::Entry(entry)));
+            let entry = Entry { key, expires, kind: 0, value: b"\x01v" };
+            let mut sorted = Sorted::default();
+            sorted.push(&entry);
+            sorted.sort();
+            let stored: Vec<u8> = sorted.stored().flatten().copied().collect();
+            let file = [&b"REDIS0010"[..], &stored, &[END], &[0; 8]].concat();
+            let mut rdb = Rdb::new(Window::new(&file[..])).unwrap();
+            assert_eq!(rdb.next().unwrap(), Some(Item::Entry));
+            assert_eq!((rdb.entry(), sorted.entry(0)), (entry, entry));
             assert_eq!(rdb.next().unwrap(), None);
         }
     }
@@ -247,8 +229,11 @@ mod tests {
         .concat();
         let read = |scope, now| {
             let file = file(&body);
-            let copy = Copy::read(&mut Rdb::new(&file[..]).unwrap(), scope, now).unwrap();
-            let keys = |entries: &Vec<Entry>| entries.iter().flat_map(|e| e.key.to_vec()).collect::<Vec<_>>();
+            let mut rdb = Rdb::new(Window::new(&file[..])).unwrap();
+            let copy = Copy::read(&mut rdb, scope, now).unwrap();
+            let keys = |entries: &Sorted| {
+                (0..entries.len()).flat_map(|place| entries.entry(place).key.to_vec()).collect::<Vec<_>>()
+            };
             copy.databases.iter().map(|(n, entries)| (*n, keys(entries))).collect::<Vec<_>>()
         };
         assert_eq!(read(Scope::All, 49), [(0, b"abc".to_vec()), (1, b"d".to_vec()), (3, MARKER.to_vec())]);

@@ -24,7 +24,7 @@ pub fn compare(target: &Target, before: &[Part], after: &[Part]) -> Result<Vec<C
             continue;
         }
         let (mut old, mut new) = (Stored::of(old)?, Stored::of(new)?);
-        differences(|| old.next(), || new.next(), 0, &mut |how, key| {
+        differences(&mut old, &mut new, 0, &mut |how, key| {
             let mut subject =
                 if scope == Scope::All { format!("{database}/").into_bytes() } else { Vec::new() };
             subject.extend_from_slice(key);

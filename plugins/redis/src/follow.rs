@@ -129,7 +129,7 @@ impl Follower {
         self.acknowledge()?;
         self.take_buffered();
         loop {
-            match self.wire.stream.get_ref().input().read(256 * 1024) {
+            match self.wire.stream.input().input().read(256 * 1024) {
                 Ok(bytes) if bytes.is_empty() => break,
                 Ok(bytes) => self.pending.extend_from_slice(&bytes),
                 Err(StreamError::Closed) => return Err(ended()),
@@ -235,7 +235,7 @@ impl Follower {
     }
 
     fn take_buffered(&mut self) {
-        let buffered = self.wire.stream.buffer();
+        let buffered = self.wire.stream.held();
         self.pending.extend_from_slice(buffered);
         let len = buffered.len();
         self.wire.stream.consume(len);

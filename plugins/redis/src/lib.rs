@@ -20,9 +20,11 @@ mod replica;
 mod restore;
 mod rights;
 mod scope;
+mod sorted;
 mod spare;
 mod stage;
 mod text;
+mod window;
 mod wire;
 
 use copy::Copy;
@@ -46,8 +48,8 @@ impl Backend for Redis {
             spare::prepare(&mut wire, scope, &server.used)?;
         }
         let now = time(&mut wire)?;
-        let mut replica = Wire::connect(target)?;
-        let (copy, _) = Copy::take(&mut wire, &mut replica, (scope, now, server.major))?;
+        let replica = Wire::connect(target)?;
+        let (copy, ..) = Copy::take(&mut wire, replica, (scope, now, server.major))?;
         if let Some(lacking) = server.memory.lacks(copy.room).filter(|_| is_kept) {
             let why = format!("an undo may be refused for want of memory ({})", memory::remedy(lacking));
             report::log("warn", &why);

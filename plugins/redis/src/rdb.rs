@@ -5,9 +5,12 @@
 //! is put in one, so that equal values have equal bytes. A kind of value that is not known
 //! here is refused: where it ends cannot be told.
 
+mod values;
+
 use crate::text::{decompress, number};
+use crate::window::Window;
 use snapback_sdk::{Error, ErrorKind, Result};
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::ops::Range;
 
 /// The longest value, encoded: what a server accepts as one string.
@@ -28,14 +31,14 @@ pub const DATABASE: u8 = 254;
 pub const END: u8 = 255;
 
 /// A key with its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub key: Box<[u8]>,
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    pub key: &'a [u8],
     /// When it expires, in milliseconds since 1970.
     pub expires: Option<u64>,
     /// How `value` is encoded.
     pub kind: u8,
-    pub value: Box<[u8]>,
+    pub value: &'a [u8],
 }
 
 /// What a file holds, one after the other.
@@ -43,35 +46,51 @@ pub struct Entry {
 pub enum Item {
     /// The database that the entries after it are of.
     Database(u64),
-    Entry(Entry),
+    /// One that [`Rdb::entry`] has.
+    Entry,
     /// The source of a library of functions.
     Function(Vec<u8>),
     /// What a module keeps outside of keys.
     ModuleData,
 }
 
-/// A file being read.
+/// A file being read. What it holds of an entry lies where it was read to.
 pub struct Rdb<R> {
-    input: R,
-    /// The bytes of the value at hand.
-    raw: Vec<u8>,
+    window: Window<R>,
+    /// How much of what is held belongs to what was read last.
+    at: usize,
+    last: Last,
     /// Bytes that the last entry takes in a server's memory: rather more than it does.
     pub room: u64,
     /// The version of the format.
     pub version: u16,
+    /// Bytes that were read until the end.
+    pub length: u64,
 }
 
-impl<R: BufRead> Rdb<R> {
+/// Where the last entry is.
+#[derive(Default)]
+struct Last {
+    /// Among what is held, unless it had to be decoded.
+    key: Range<usize>,
+    decoded: Option<Vec<u8>>,
+    expires: Option<u64>,
+    kind: u8,
+    value: Range<usize>,
+}
+
+impl<R: Read> Rdb<R> {
     /// Reads the head.
     ///
     /// # Errors
     /// When it is none.
-    pub fn new(input: R) -> Result<Self> {
-        let mut rdb = Self { input, raw: Vec::new(), room: 0, version: 0 };
+    pub fn new(window: Window<R>) -> Result<Self> {
+        let mut rdb = Self { window, at: 0, last: Last::default(), room: 0, version: 0, length: 0 };
         let head = rdb.bytes(9)?;
-        let digits = rdb.raw[head].strip_prefix(b"REDIS").and_then(|digits| std::str::from_utf8(digits).ok());
-        rdb.version =
-            digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| broken("it has no head"))?;
+        let digits =
+            rdb.held(head).strip_prefix(b"REDIS").and_then(|digits| std::str::from_utf8(digits).ok());
+        let version = digits.and_then(|digits| digits.parse().ok());
+        rdb.version = version.ok_or_else(|| broken("it has no head"))?;
         Ok(rdb)
     }
 
@@ -80,234 +99,172 @@ impl<R: BufRead> Rdb<R> {
     /// # Errors
     /// When it cannot be read, or is of an unknown kind.
     pub fn next(&mut self) -> Result<Option<Item>> {
-        let mut expires = None;
+        self.last.expires = None;
         loop {
-            self.raw.clear();
+            self.done();
             match self.byte()? {
                 END => {
                     // The checksum: of the bytes on the wire, which arrived whole, or of our own.
                     self.bytes(8)?;
+                    self.done();
                     return Ok(None);
                 }
-                DATABASE => return Ok(Some(Item::Database(self.length()?))),
+                DATABASE => return Ok(Some(Item::Database(self.number()?))),
                 AUX => {
                     self.text()?;
                     self.text()?;
                 }
                 SIZES => {
-                    self.length()?;
-                    self.length()?;
+                    self.number()?;
+                    self.number()?;
                 }
                 IDLE => {
-                    self.length()?;
+                    self.number()?;
                 }
                 FREQ => {
                     self.byte()?;
                 }
-                EXPIRES_MS => {
-                    let at = self.bytes(8)?;
-                    expires = Some(u64::from_le_bytes(self.fixed(at)));
-                }
-                EXPIRES => {
-                    let at = self.bytes(4)?;
-                    expires = Some(u64::from(u32::from_le_bytes(self.fixed(at))) * 1000);
-                }
+                EXPIRES_MS => self.last.expires = Some(u64::from_le_bytes(self.fixed()?)),
+                EXPIRES => self.last.expires = Some(u64::from(u32::from_le_bytes(self.fixed()?)) * 1000),
                 FUNCTION => {
                     let range = self.text()?;
-                    return Ok(Some(Item::Function(plain(&self.raw[range])?)));
+                    return Ok(Some(Item::Function(plain(self.held(range))?)));
                 }
                 MODULE_AUX => {
                     for _ in 0..3 {
-                        self.length()?;
+                        self.number()?;
                     }
                     self.module()?;
                     return Ok(Some(Item::ModuleData));
                 }
                 kind => {
-                    self.raw.clear();
                     self.room = 0;
-                    let range = self.text()?;
-                    let key = plain(&self.raw[range])?.into();
-                    self.raw.clear();
+                    self.key()?;
+                    let start = self.at;
                     self.value(kind)?;
-                    let value = self.raw.as_slice().into();
-                    return Ok(Some(Item::Entry(Entry { key, expires, kind, value })));
+                    (self.last.kind, self.last.value) = (kind, start..self.at);
+                    return Ok(Some(Item::Entry));
                 }
             }
         }
     }
 
+    /// The entry that came last.
+    pub fn entry(&self) -> Entry<'_> {
+        let Last { key, decoded, expires, kind, value } = &self.last;
+        let key = decoded.as_deref().unwrap_or_else(|| self.held(key.clone()));
+        Entry { key, expires: *expires, kind: *kind, value: self.held(value.clone()) }
+    }
+
     /// The bytes behind what was read, once the end was.
-    pub fn into_input(self) -> R {
-        self.input
+    pub fn into_window(self) -> Window<R> {
+        self.window
     }
 
-    fn value(&mut self, kind: u8) -> Result<()> {
-        match kind {
-            // A string, or what Redis keeps in one piece.
-            0 | 9..=13 | 16 | 17 | 20 => self.text().map(drop),
-            // Lists, as strings or in pieces; ordered sets.
-            1 | 14 => self.many(|rdb| rdb.text().map(drop)),
-            18 => self.many(|rdb| rdb.length().and_then(|_| rdb.text()).map(drop)),
-            3 => self.many(|rdb| {
-                rdb.text()?;
-                // Not a number, infinite: these have no digits.
-                let digits = rdb.byte()?;
-                rdb.bytes(if digits >= 253 { 0 } else { digits.into() }).map(drop)
-            }),
-            5 => self.many(|rdb| rdb.text().and_then(|_| rdb.bytes(8)).map(drop)),
-            // Sets and hashes.
-            2 => self.sorted(|rdb| rdb.text().map(drop)),
-            4 => self.sorted(|rdb| rdb.text().and_then(|_| rdb.text()).map(drop)),
-            7 => self.length().and_then(|_| self.module()),
-            15 | 19 | 21 => self.stream(kind),
-            _ => Err(Error::new(
-                ErrorKind::Incompatible,
-                format!("the server has a kind of value that is not known here (number {kind})"),
-            )
-            .with_hint("Redis 6.0 to 7.2 is known, without what modules of before Redis 4 made")),
-        }
-    }
-
-    fn many(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        for _ in 0..self.length()? {
-            each(self)?;
+    fn key(&mut self) -> Result<()> {
+        let start = self.at;
+        let form = self.number_or_form()?;
+        self.last.decoded = None;
+        match form {
+            Ok(length) => {
+                self.last.key = self.bytes(length)?;
+                self.take_room(length);
+            }
+            Err(_) => {
+                self.at = start;
+                let range = self.text()?;
+                self.last.decoded = Some(plain(self.held(range))?);
+            }
         }
         Ok(())
     }
 
-    /// As many, in the order of their bytes.
-    fn sorted(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        let count = self.length()?;
-        let start = self.raw.len();
-        let mut ranges = Vec::new();
-        for _ in 0..count {
-            let from = self.raw.len();
-            each(self)?;
-            ranges.push(from..self.raw.len());
-        }
-        let raw = &self.raw;
-        ranges.sort_unstable_by(|a, b| raw[a.clone()].cmp(&raw[b.clone()]));
-        let sorted: Vec<u8> = ranges.into_iter().flat_map(|range| &raw[range]).copied().collect();
-        self.raw.truncate(start);
-        self.raw.extend_from_slice(&sorted);
-        Ok(())
+    /// A length, or another number.
+    fn number(&mut self) -> Result<u64> {
+        self.number_or_form()?.map_err(|_| broken("a length is none"))
     }
 
-    fn stream(&mut self, kind: u8) -> Result<()> {
-        self.many(|rdb| rdb.text().and_then(|_| rdb.text()).map(drop))?;
-        // How many, the last ID; later also the first, the highest deleted, how many there were.
-        for _ in 0..if kind == 15 { 3 } else { 8 } {
-            self.length()?;
-        }
-        self.many(|rdb| {
-            rdb.text()?;
-            for _ in 0..if kind == 15 { 2 } else { 3 } {
-                rdb.length()?;
-            }
-            // Who has not acknowledged what, and since when.
-            rdb.many(|rdb| {
-                rdb.room = rdb.room.saturating_add(BESIDE);
-                rdb.bytes(16 + 8).and_then(|_| rdb.length()).map(drop)
-            })?;
-            rdb.many(|rdb| {
-                rdb.text()?;
-                rdb.bytes(if kind == 21 { 16 } else { 8 })?;
-                rdb.many(|rdb| rdb.bytes(16).map(drop))
-            })
-        })
-    }
-
-    fn module(&mut self) -> Result<()> {
-        loop {
-            match self.length()? {
-                0 => return Ok(()),
-                1 | 2 => self.length().map(drop)?,
-                3 => self.bytes(4).map(drop)?,
-                4 => self.bytes(8).map(drop)?,
-                5 => self.text().map(drop)?,
-                _ => return Err(broken("what a module wrote has no known form")),
-            }
-        }
-    }
-
-    /// A length.
-    fn length(&mut self) -> Result<u64> {
-        match self.length_or_form()? {
-            Ok(length) => Ok(length),
-            Err(_) => Err(broken("a length is none")),
-        }
-    }
-
-    /// A length, or the form of a string that is not written as one.
-    fn length_or_form(&mut self) -> Result<Result<u64, u8>> {
+    /// A number, or the form of a string that is not written plainly.
+    fn number_or_form(&mut self) -> Result<Result<u64, u8>> {
         let first = self.byte()?;
         let low = u64::from(first & 0x3f);
         Ok(Ok(match (first >> 6, first) {
             (0, _) => low,
             (1, _) => low << 8 | u64::from(self.byte()?),
-            (_, 0x80) => {
-                let at = self.bytes(4)?;
-                u32::from_be_bytes(self.fixed(at)).into()
-            }
-            (_, 0x81) => {
-                let at = self.bytes(8)?;
-                u64::from_be_bytes(self.fixed(at))
-            }
+            (_, 0x80) => u32::from_be_bytes(self.fixed()?).into(),
+            (_, 0x81) => u64::from_be_bytes(self.fixed()?),
             (3, _) => return Ok(Err(first & 0x3f)),
             _ => return Err(broken("a length is none")),
         }))
     }
 
-    /// A string in whatever form; where it is in `raw`, form included.
+    /// A string in whatever form; where it is, form included.
     fn text(&mut self) -> Result<Range<usize>> {
-        let start = self.raw.len();
-        let length = match self.length_or_form()? {
+        let start = self.at;
+        let length = match self.number_or_form()? {
             Ok(length) => self.bytes(length).map(|_| length)?,
             Err(form @ 0..=2) => self.bytes(1 << form).map(|_| 0)?,
             Err(3) => {
-                let (packed, length) = (self.length()?, self.length()?);
+                let (packed, length) = (self.number()?, self.number()?);
                 self.bytes(packed)?;
                 length
             }
             Err(_) => return Err(broken("a string has no known form")),
         };
-        // What a server allocates is rounded up.
+        self.take_room(length);
+        Ok(start..self.at)
+    }
+
+    /// Counts what a string of this length takes: what a server allocates is rounded up.
+    fn take_room(&mut self, length: u64) {
         let taken = length.saturating_add(length / 4).saturating_add(BESIDE);
         self.room = self.room.saturating_add(taken);
-        Ok(start..self.raw.len())
     }
 
     fn byte(&mut self) -> Result<u8> {
-        let at = self.bytes(1)?;
-        Ok(self.raw[at.start])
+        self.fixed().map(|[byte]| byte)
     }
 
-    /// The next `count` bytes; where they are in `raw`.
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
+        loop {
+            if let Some(fixed) = self.window.held().get(self.at..).and_then(<[u8]>::first_chunk) {
+                self.at += N;
+                return Ok(*fixed);
+            }
+            self.more()?;
+        }
+    }
+
+    /// The next `count` bytes; where they are.
     fn bytes(&mut self, count: u64) -> Result<Range<usize>> {
-        let start = self.raw.len();
-        let mut left = usize::try_from(count).unwrap_or(usize::MAX);
-        if left > MAX_VALUE.saturating_sub(start) {
+        let start = self.at;
+        let end = usize::try_from(count).ok().and_then(|count| start.checked_add(count));
+        let Some(end) = end.filter(|end| *end <= MAX_VALUE) else {
             return Err(Error::new(ErrorKind::TooLarge, "a value is larger than 512 MiB")
                 .with_hint("`database` can name another one"));
+        };
+        while self.window.held().len() < end {
+            self.more()?;
         }
-        while left > 0 {
-            let buffer = self.input.fill_buf().map_err(crate::wire::lost)?;
-            if buffer.is_empty() {
-                return Err(broken("it ends too early"));
-            }
-            let some = buffer.len().min(left);
-            self.raw.extend_from_slice(&buffer[..some]);
-            self.input.consume(some);
-            left -= some;
-        }
-        Ok(start..self.raw.len())
+        self.at = end;
+        Ok(start..end)
     }
 
-    fn fixed<const N: usize>(&self, at: Range<usize>) -> [u8; N] {
-        let mut fixed = [0; N];
-        fixed.copy_from_slice(&self.raw[at]);
-        fixed
+    fn more(&mut self) -> Result<()> {
+        match self.window.more().map_err(crate::wire::lost)? {
+            true => Ok(()),
+            false => Err(broken("it ends too early")),
+        }
+    }
+
+    fn held(&self, range: Range<usize>) -> &[u8] {
+        &self.window.held()[range]
+    }
+
+    /// What was read is not looked at any more.
+    fn done(&mut self) {
+        self.window.consume(self.at);
+        self.length += std::mem::take(&mut self.at) as u64;
     }
 }
 
@@ -316,15 +273,15 @@ impl<R: BufRead> Rdb<R> {
 /// # Errors
 /// When it is none.
 pub fn plain(encoded: &[u8]) -> Result<Vec<u8>> {
-    let mut rdb = Rdb { input: encoded, raw: Vec::new(), room: 0, version: 0 };
-    let form = rdb.length_or_form()?;
-    match form {
-        Ok(length) => Ok(rdb.bytes(length).map(|at| rdb.raw[at].to_vec())?),
-        Err(form @ 0..=2) => Ok(rdb.bytes(1 << form).map(|at| number(&rdb.raw[at]))?),
+    let window = Window::holding(encoded.to_vec(), std::io::empty());
+    let mut rdb = Rdb { window, at: 0, last: Last::default(), room: 0, version: 0, length: 0 };
+    match rdb.number_or_form()? {
+        Ok(length) => Ok(rdb.bytes(length).map(|at| rdb.held(at).to_vec())?),
+        Err(form @ 0..=2) => Ok(rdb.bytes(1 << form).map(|at| number(rdb.held(at)))?),
         Err(_) => {
-            let (packed, length) = (rdb.length()?, rdb.length()?);
+            let (packed, length) = (rdb.number()?, rdb.number()?);
             let at = rdb.bytes(packed)?;
-            decompress(&rdb.raw[at], length).ok_or_else(|| broken("a string is packed wrongly"))
+            decompress(rdb.held(at), length).ok_or_else(|| broken("a string is packed wrongly"))
         }
     }
 }
@@ -339,12 +296,21 @@ pub fn broken(why: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn items(bytes: &[u8]) -> Result<Vec<Item>> {
-        let mut rdb = Rdb::new(bytes)?;
+    /// Everything in a file: what it is, key, expiry and value.
+    type Found = (Item, Vec<u8>, Option<u64>, Vec<u8>);
+
+    fn items(bytes: &[u8]) -> Result<Vec<Found>> {
+        let mut rdb = Rdb::new(Window::new(bytes))?;
         let mut items = Vec::new();
         while let Some(item) = rdb.next()? {
-            items.push(item);
+            let is_entry = item == Item::Entry;
+            let Entry { key, expires, value, .. } = rdb.entry();
+            items.push(match is_entry {
+                true => (item, key.to_vec(), expires, value.to_vec()),
+                false => (item, Vec::new(), None, Vec::new()),
+            });
         }
+        assert_eq!(rdb.length, bytes.len() as u64);
         Ok(items)
     }
 
@@ -362,11 +328,9 @@ mod tests {
         ]
         .concat();
         let found = items(&file(&body[..body.len()])).unwrap();
-        assert_eq!(found[0], Item::Database(3));
-        let Item::Entry(entry) = &found[1] else { panic!("{found:?}") };
-        assert_eq!((&*entry.key, entry.expires, &*entry.value), (&b"k"[..], Some(513), &[0xc1, 0xff, 0][..]));
-        let Item::Entry(entry) = &found[2] else { panic!("{found:?}") };
-        assert_eq!((&*entry.key, entry.expires, &*entry.value), (&b"aaaaaaaa"[..], None, &b"\x01v"[..]));
+        assert_eq!(found[0].0, Item::Database(3));
+        assert_eq!(found[1], (Item::Entry, b"k".to_vec(), Some(513), vec![0xc1, 0xff, 0]));
+        assert_eq!(found[2], (Item::Entry, b"aaaaaaaa".to_vec(), None, b"\x01v".to_vec()));
         assert_eq!(found.len(), 3);
     }
 
@@ -386,7 +350,7 @@ mod tests {
         let bytes = file(
             &[&b"\x02\x01s\x02\x01b\x01a"[..], &[0, 1, b'k', 0xc3, 4, 0x40, 80, 0, b'a', 0xa0, 0]].concat(),
         );
-        let mut rdb = Rdb::new(&bytes[..]).unwrap();
+        let mut rdb = Rdb::new(Window::new(&bytes[..])).unwrap();
         let mut rooms = Vec::new();
         while rdb.next().unwrap().is_some() {
             rooms.push(rdb.room);

@@ -8,7 +8,7 @@
 //! captures it once more. When that happened before, clients write all the time: then the
 //! keys that they wrote keep their values, and are reported.
 
-use crate::compare::{How, Stored, differences, functions};
+use crate::compare::{Entries, How, Present, Stored, differences, functions};
 use crate::copy::{Copy, FUNCTIONS, database_of, expired, part_of};
 use crate::follow::{Follower, Place};
 use crate::memory::Memory;
@@ -28,8 +28,8 @@ pub fn restore(target: &Target, parts: &[Part], current: &[Part]) -> Result<()> 
     let server = Server::ask(&mut wire)?;
     let mut used = spare::clear(&mut wire, &server, &[parts, current])?;
     let now = time(&mut wire)?;
-    let mut replica = Wire::connect(target)?;
-    let (copy, position) = Copy::take(&mut wire, &mut replica, (scope, now, server.major))?;
+    let replica = Wire::connect(target)?;
+    let (copy, replica, position) = Copy::take(&mut wire, replica, (scope, now, server.major))?;
     let mut follower = Follower::new(replica, scope, position);
     let again = target.occasion() == "again";
     let (todo, touched) = compare(&copy, parts, current, now)?;
@@ -93,8 +93,7 @@ fn compare(copy: &Copy, parts: &[Part], current: &[Part], now: u64) -> Result<(V
         let name = part_of(database);
         let against = |side: &[Part], found: &mut dyn FnMut(How, &[u8])| {
             let mut stored = Stored::of(part(side, &name))?;
-            let mut present = copy.databases.get(&database).into_iter().flatten().cloned();
-            differences(|| stored.next(), || Ok(present.next()), now, found)
+            differences(&mut stored, &mut Present::of(copy.databases.get(&database)), now, found)
         };
         let mut is_stored = true;
         against(parts, &mut |_, _| is_stored = false)?;
@@ -113,8 +112,8 @@ fn room(parts: &[Part], databases: &[u64], now: u64) -> Result<u64> {
     let mut room = 0u64;
     for database in databases {
         let mut stored = Stored::of(part(parts, &part_of(*database)))?;
-        while let Some(entry) = stored.next()? {
-            if !expired(&entry, now) {
+        while stored.next()? {
+            if !expired(&stored.entry(), now) {
                 room = room.saturating_add(stored.room());
             }
         }

@@ -5,7 +5,7 @@
 //! by it. Others may write there all the same, who take it for empty: nothing is removed but
 //! keys that were put there for a restore.
 
-use crate::compare::Stored;
+use crate::compare::{Entries, Stored};
 use crate::copy::{MARKER, database_of, mark};
 use crate::follow::{Follower, Place};
 use crate::scope::{Scope, Server};
@@ -165,8 +165,8 @@ fn withdraw(wire: &mut Wire, known: &[&[Part]], besides: &[&[u8]]) -> Result<()>
     let data = |part: &&Part| database_of(&part.name).is_some();
     for part in known.iter().flat_map(|parts| parts.iter()).filter(data) {
         let mut stored = Stored::of(Some(&part.content))?;
-        while let Some(entry) = stored.next()? {
-            batch.remove(wire, &entry.key)?;
+        while stored.next()? {
+            batch.remove(wire, stored.entry().key)?;
         }
     }
     batch.finish(wire)

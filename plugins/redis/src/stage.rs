@@ -1,7 +1,7 @@
 //! Filling claimed databases with what was stored, and exchanging them with those that
 //! clients see, in one step. What was there until then goes in the same step.
 
-use crate::compare::Stored;
+use crate::compare::{Entries, Stored};
 use crate::copy::{MARKER, expired};
 use crate::follow::{Follower, Place};
 use crate::memory::Memory;
@@ -37,8 +37,8 @@ pub fn fill(
     let version = stored.version().to_le_bytes();
     let (mut out, mut count, mut room) = (Vec::new(), 0, 0u64);
     loop {
-        let entry = stored.next()?;
-        if out.len() > BATCH.0 || count == BATCH.1 || entry.is_none() {
+        let is_there = stored.next()?;
+        if out.len() > BATCH.0 || count == BATCH.1 || !is_there {
             if evicts {
                 Memory::ask(wire)?.admit(std::mem::take(&mut room))?;
             }
@@ -48,19 +48,22 @@ pub fn fill(
             follower.drain()?;
             follower.written(wire)?;
         }
-        let Some(entry) = entry else { return Ok(()) };
+        if !is_there {
+            return Ok(());
+        }
+        let entry = stored.entry();
         if expired(&entry, now) {
             continue;
         }
         room = room.saturating_add(stored.room());
         let mut value = Vec::with_capacity(entry.value.len() + 11);
         value.push(entry.kind);
-        value.extend_from_slice(&entry.value);
+        value.extend_from_slice(entry.value);
         value.extend_from_slice(&version);
         value.extend_from_slice(&CRC.checksum(&value).to_le_bytes());
         let at = entry.expires.unwrap_or(0).to_string();
-        follower.expect(database, b"RESTORE", &entry.key, entry.expires);
-        put(&mut out, &[b"RESTORE", &entry.key, at.as_bytes(), &value, b"REPLACE", b"ABSTTL"]);
+        follower.expect(database, b"RESTORE", entry.key, entry.expires);
+        put(&mut out, &[b"RESTORE", entry.key, at.as_bytes(), &value, b"REPLACE", b"ABSTTL"]);
         count += 1;
     }
 }
@@ -149,7 +152,7 @@ pub fn functions(wire: &mut Wire, sources: &[Vec<u8>], version: u16) -> Result<(
     let mut payload = Vec::new();
     for source in sources {
         payload.push(crate::rdb::FUNCTION);
-        crate::copy::string(&mut payload, source);
+        crate::text::string(&mut payload, source);
     }
     payload.extend_from_slice(&version.to_le_bytes());
     payload.extend_from_slice(&CRC.checksum(&payload).to_le_bytes());

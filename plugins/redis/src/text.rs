@@ -1,4 +1,4 @@
-//! The forms in which an RDB file has strings: as numbers, and packed with LZF.
+//! The forms in which an RDB file has strings: plain, as numbers, and packed with LZF.
 
 /// The decimal digits of a number of one, two or four bytes, the lowest first.
 pub fn number(bytes: &[u8]) -> Vec<u8> {
@@ -32,6 +32,24 @@ pub fn decompress(packed: &[u8], length: u64) -> Option<Vec<u8>> {
         }
     }
     (out.len() == length).then_some(out)
+}
+
+/// Appends a string as a file has it.
+pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
+    length(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends a length.
+pub fn length(out: &mut Vec<u8>, length: u64) {
+    match length {
+        0..0x40 => out.push(length as u8),
+        0x40..0x4000 => out.extend_from_slice(&(length as u16 | 0x4000).to_be_bytes()),
+        _ => {
+            out.push(0x81);
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 //! Many commands may be sent before their replies are read. An error that the server
 //! answers becomes a kind, a sentence and a hint here, and nowhere else.
 
+use crate::window::Window;
 use snapback_sdk::net::TcpStream;
 use snapback_sdk::{Error, ErrorKind, Result, Target, env};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::time::Duration;
 
 /// How long the server may be silent. It sends line ends while it prepares a copy.
@@ -34,7 +35,7 @@ pub enum Reply {
 
 /// A connection to the server, signed in.
 pub struct Wire {
-    pub stream: BufReader<TcpStream>,
+    pub stream: Window<TcpStream>,
 }
 
 impl Wire {
@@ -45,7 +46,7 @@ impl Wire {
     pub fn connect(target: &Target) -> Result<Self> {
         let mut stream = TcpStream::connect(target, "address")?;
         stream.set_timeout(Some(PATIENCE));
-        let mut wire = Self { stream: BufReader::with_capacity(64 * 1024, stream) };
+        let mut wire = Self { stream: Window::new(stream) };
         let (user, password) = (target.setting("user"), env::var(target, "password"));
         if password.is_none()
             && let Some(name) = target.setting("password")
@@ -82,7 +83,7 @@ impl Wire {
     /// # Errors
     /// When the connection fails.
     pub fn send(&mut self, commands: &[u8]) -> Result<()> {
-        let stream = self.stream.get_mut();
+        let stream = self.stream.input();
         stream.write_all(commands).and_then(|()| stream.flush()).map_err(lost)
     }
 
@@ -142,14 +143,14 @@ impl Wire {
     /// # Errors
     /// When the connection fails.
     pub fn await_more(&mut self, limit: Duration) -> Result<bool> {
-        self.stream.get_mut().set_timeout(Some(limit));
+        self.stream.input().set_timeout(Some(limit));
         let more = match self.stream.fill_buf() {
             Ok([]) => Err(ended()),
             Ok(_) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::TimedOut => Ok(false),
             Err(error) => Err(lost(error)),
         };
-        self.stream.get_mut().set_timeout(Some(PATIENCE));
+        self.stream.input().set_timeout(Some(PATIENCE));
         more
     }
 
