@@ -1,7 +1,7 @@
 //! What a volume holds comes back exactly, and is looked into like a directory.
 
 use super::{agree, cover, each_user};
-use snapback_tests::Record;
+use snapback_tests::{Record, Sandbox};
 
 /// Everything that a volume can hold, made by root at the place of the volume.
 const EVERYTHING: &str = r#"
@@ -158,6 +158,16 @@ fn equal_files_are_stored_once_and_what_is_known_is_not_stored_again() {
     });
 }
 
+/// The most that the program needed at once, in KiB.
+pub(super) fn memory(s: &Sandbox, words: &[&str]) -> u64 {
+    let script = "import os, resource, subprocess, sys
+subprocess.run([os.environ['SNAPBACK'], *sys.argv[1:]], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
+    let output = s.finish(s.command("python3").args(["-c", script]).args(words));
+    output.exits(0);
+    output.out().lines().last().and_then(|line| line.parse::<u64>().ok()).expect("a number")
+}
+
 #[test]
 fn memory_does_not_grow_with_the_volume() {
     /// The most that the program may need, in KiB: far less than what it captures.
@@ -169,17 +179,9 @@ fn memory_does_not_grow_with_the_volume() {
             "cd {mount}; head -c 400000000 /dev/urandom > a; head -c 90000000 /dev/urandom > b"
         ));
         cover(s, volume, "");
-        let measured = |words: &[&str]| {
-            let script = "import os, resource, subprocess, sys
-subprocess.run([os.environ['SNAPBACK'], *sys.argv[1:]], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
-            let output = s.finish(s.command("python3").args(["-c", script]).args(words));
-            output.exits(0);
-            output.out().lines().last().and_then(|line| line.parse::<u64>().ok()).expect("a number")
-        };
-        let taken = measured(&["run", "--", "true"]);
+        let taken = memory(s, &["run", "--", "true"]);
         engine.sh(&format!("cd {mount}; rm a; echo changed > b"));
-        let undone = measured(&["undo", "--yes"]);
+        let undone = memory(s, &["undo", "--yes"]);
         assert!(taken < MOST && undone < MOST, "{taken} and {undone} KiB");
         assert_eq!(engine.sh(&format!("cd {mount}; stat -c %s a b")), "400000000\n90000000");
     });

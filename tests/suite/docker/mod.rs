@@ -1,6 +1,7 @@
 //! Volumes of a real Docker engine, which the tests start, and the containers that use them.
 
 mod again;
+mod apart;
 mod ends;
 mod engine;
 mod exact;
@@ -10,10 +11,12 @@ mod named;
 mod needed;
 mod postgres;
 mod together;
+mod unread;
 
 use crate::PROGRAM;
 use engine::Engine;
 use snapback_tests::{Sandbox, User};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Runs `test` with the engine in a sandbox for each user who may talk to it, with the
@@ -37,8 +40,12 @@ fn fresh() -> String {
 
 /// A sandbox whose user has `engine` as docker's current context.
 fn sandbox(engine: &Engine, user: User) -> Sandbox {
+    sandbox_at(&engine.socket(), user)
+}
+
+/// The same, with whoever listens at `socket`.
+fn sandbox_at(socket: &Path, user: User) -> Sandbox {
     let s = Sandbox::new(PROGRAM, user);
-    let socket = engine.socket();
     s.sh(&format!(
         r#"cd; folder=.docker/contexts/meta/$(printf tests | sha256sum | cut -d' ' -f1); mkdir -p $folder
         printf '{{"currentContext": "tests"}}' > .docker/config.json

@@ -36,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "opaque", run: objects::opaque, seeds: samples::opaques },
     Target { name: "database", run: objects::database, seeds: samples::databases },
     Target { name: "volume", run: objects::volume, seeds: samples::volumes },
+    Target { name: "archive", run: objects::archive, seeds: samples::archives },
     Target { name: "key", run: objects::key, seeds: samples::keys },
     Target { name: "table", run: packs::table, seeds: samples::tables },
     Target { name: "pack", run: packs::pack, seeds: samples::packs },

@@ -4,6 +4,7 @@ use crate::database::Database;
 use crate::object::{Key, ObjectKind};
 use crate::store::content::{List, children};
 use crate::store::opaque::Opaque;
+use crate::tree::archive::{Reader, Writer};
 use crate::tree::node::{decode_times, decode_tree, encode_times, encode_tree, is_name};
 use crate::tree::root::Root;
 use crate::volume::Volume;
@@ -76,5 +77,25 @@ pub fn key(bytes: &[u8]) {
     if let Ok(key) = Key::parse(text) {
         assert_eq!(key.to_string(), text);
         assert!(ObjectKind::from_number(key.kind() as u8).is_some());
+    }
+}
+
+/// An archive, once as it is and once with the checksums that its blocks would have as heads.
+/// What a member says is said again when it is written.
+pub fn archive(bytes: &[u8]) {
+    const BLOCK: usize = 512;
+    let mut summed = bytes.to_vec();
+    for head in summed.chunks_exact_mut(BLOCK).filter(|head| head.iter().any(|&b| b != 0)) {
+        head[148..156].fill(b' ');
+        let sum: u64 = head.iter().map(|&b| u64::from(b)).sum();
+        head[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    }
+    for bytes in [bytes, &summed] {
+        let mut archive = Reader::new(bytes);
+        while let Ok(Some(member)) = archive.next() {
+            let mut written = Vec::new();
+            Writer::new(&mut written).add(&member).expect("memory takes all");
+            assert_eq!(Reader::new(&written[..]).next().expect("it is one"), Some(member));
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::store::index::{Place, put};
 use crate::store::opaque::{Opaque, Piece};
 use crate::store::pack::{Encoding, Frame, FrameTable, HEAD, Table};
 use crate::text::Bytes;
+use crate::tree::archive::{Member, What, Writer};
 use crate::tree::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree};
 use crate::tree::root::{GitRecord, LeftOut, Root, Stamp, Why};
 use crate::tree::scan::Stat;
@@ -137,6 +138,34 @@ pub fn volumes() -> Vec<Vec<u8>> {
     };
     let absent = Volume { present: false, options: Default::default(), ..volume.clone() };
     vec![volume.encode(), absent.encode()]
+}
+
+pub fn archives() -> Vec<Vec<u8>> {
+    let kinds = [
+        ("d", What::Dir),
+        ("d/f", What::File(600)),
+        ("d/\u{e4}", What::Link(b"d/f".to_vec())),
+        ("d/s", What::Symlink(b"..".to_vec())),
+        ("d/p", What::Fifo),
+        ("d/c", What::CharDevice(1, 3)),
+        ("d/b", What::BlockDevice(8, 1)),
+    ];
+    let write = |kinds: &[(&str, What)]| {
+        let mut out = Vec::new();
+        let mut archive = Writer::new(&mut out);
+        for (path, what) in kinds {
+            let xattrs = vec![(b"user.a".to_vec(), b"\0value".to_vec())];
+            let (mtime, path, what) = (Time { sec: -5, nsec: 7 }, path.as_bytes().to_vec(), what.clone());
+            let member = Member { path, mode: 0o644, uid: 1000, gid: 3_000_000, mtime, xattrs, what };
+            archive.add(&member).expect("memory takes all");
+            if let What::File(size) = member.what {
+                archive.zeros(size).expect("memory takes all");
+            }
+        }
+        archive.finish().expect("memory takes all");
+        out
+    };
+    vec![write(&kinds[..2]), write(&kinds[2..4]), write(&kinds[4..])]
 }
 
 pub fn keys() -> Vec<Vec<u8>> {

@@ -1,6 +1,7 @@
 //! Directories: what an entry is, how they are captured, compared and put back.
 
 pub mod apply;
+pub mod archive;
 pub mod capture;
 pub mod census;
 pub mod compare;

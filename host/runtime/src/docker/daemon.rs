@@ -58,6 +58,19 @@ pub struct Machine {
     pub architecture: String,
 }
 
+impl Machine {
+    /// Whether what runs here runs there.
+    pub fn runs_programs_of_ours(&self) -> bool {
+        let own = std::env::consts::ARCH;
+        let names = match own {
+            "x86_64" => &[own, "amd64"][..],
+            "aarch64" => &[own, "arm64"],
+            _ => &[own],
+        };
+        self.system == "linux" && names.contains(&&*self.architecture)
+    }
+}
+
 /// An engine that answered. Cheap to clone.
 #[derive(Clone)]
 pub struct Daemon {

@@ -29,8 +29,8 @@ pub const KEEPS: &str = "dev.snapback.keeps";
 const PROJECT: &str = "dev.snapback.project";
 /// Digits of a record's number in its name.
 const ID: usize = 12;
-/// What would be run, if it were: nothing that is there.
-const NOTHING: &str = "/nothing";
+/// What would be run in one that is never started: nothing that is there.
+pub const NOTHING: &str = "/nothing";
 
 /// What a record stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

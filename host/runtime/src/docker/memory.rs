@@ -8,7 +8,7 @@ use super::daemon::Daemon;
 use super::{image, marker};
 use bollard::models::{Mount, MountType};
 use bollard::query_parameters::StartContainerOptions;
-use snapback_core::error::Result;
+use snapback_core::error::{Error, Kind, Result};
 
 /// Where the volume is in it.
 const AT: &str = "/volume";
@@ -24,8 +24,15 @@ impl Kept {
     /// Keeps those of `volume`.
     ///
     /// # Errors
-    /// When the engine refuses.
+    /// `Busy` when nothing of ours runs there; when the engine refuses.
     pub fn start(daemon: &Daemon, volume: &str) -> Result<Self> {
+        if !daemon.machine()?.runs_programs_of_ours() {
+            let why = format!(
+                "the files of the volume `{volume}` lie in memory and would be gone with those who use it, and the \
+                 engine runs nothing of ours that would keep them"
+            );
+            return Err(Error::new(Kind::Busy, why).hint("set `hold = \"pause\"` for this target"));
+        }
         let mount = Mount {
             typ: Some(MountType::VOLUME),
             source: Some(volume.to_owned()),

@@ -15,6 +15,7 @@
 //! (capture and restore), `outlives` (which files go with it). Knows no history; reads no
 //! environment but what it is lent.
 
+mod archive;
 pub(crate) mod compose;
 mod daemon;
 mod elf;
@@ -27,6 +28,7 @@ pub mod inside;
 mod let_go;
 mod marker;
 mod memory;
+mod mount;
 mod outlives;
 mod owner;
 mod pipe;

@@ -1,14 +1,17 @@
 //! Where a volume's files are reached: here, where this process may enter the directory
-//! that the engine has for them, else through the engine.
+//! that the engine has for them, else through the engine: by this program in a container, or
+//! by archives where the engine's machine does not run it.
 //!
 //! Here is for root and an engine of this machine. A volume with options of a mount is
 //! there only while a container runs with it, and so never reached here.
 
+use super::archive::Archive;
 use super::daemon::Daemon;
+use super::mount;
 use super::remote::Remote;
-use bollard::models::Volume as Found;
+use bollard::models::{Mount, Volume as Found};
 use snapback_core::backend::Call;
-use snapback_core::error::{Kind, Result};
+use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::Key;
 use snapback_core::tree::{self, Directory, Options};
 use std::path::Path;
@@ -24,6 +27,8 @@ pub enum Place {
     Here(Box<Directory>),
     /// At the engine.
     There(Box<Remote>),
+    /// At an engine of another kind of machine.
+    Apart(Box<Archive>),
 }
 
 impl Place {
@@ -44,7 +49,7 @@ impl Place {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Self::There(Box::new(Remote::new(daemon, &found.name, setting)?)))
+        Self::away(daemon, &found.name, setting, mount::of_volume(&found.name))
     }
 
     /// The files in a directory of the engine's machine that a volume was another name for:
@@ -54,8 +59,24 @@ impl Place {
     /// When they cannot be reached.
     pub fn beside(daemon: &Daemon, bound: (&str, &str, bool), setting: &str) -> Result<Self> {
         let (name, path, whole) = bound;
-        let remote = Remote::new(daemon, name, setting)?;
-        Ok(Self::There(Box::new(remote.bound(path, whole))))
+        Self::away(daemon, name, setting, mount::of_directory(name, path, whole))
+    }
+
+    /// The files that `mount` brings into a container.
+    fn away(daemon: &Daemon, name: &str, setting: &str, mount: Mount) -> Result<Self> {
+        let machine = daemon.machine()?;
+        if machine.runs_programs_of_ours() {
+            return Ok(Self::There(Box::new(Remote::new(daemon, name, setting, mount)?)));
+        }
+        if machine.system != "linux" {
+            let why = format!(
+                "the engine runs containers of {}, and snapback knows those of linux",
+                machine.system
+            );
+            return Err(Error::new(Kind::Incompatible, why)
+                .hint("`docker context ls` lists the engines that there are"));
+        }
+        Ok(Self::Apart(Box::new(Archive::new(daemon, name, setting, mount))))
     }
 
     /// Stores them.
@@ -66,6 +87,7 @@ impl Place {
         match self {
             Self::Here(directory) => tree::capture(directory, call, previous),
             Self::There(remote) => remote.capture(call, previous),
+            Self::Apart(archive) => archive.capture(call, &options([].into())?),
         }
     }
 
@@ -77,6 +99,19 @@ impl Place {
         match self {
             Self::Here(directory) => Ok(tree::restore(directory, call, stored, current)?.refused.len()),
             Self::There(remote) => remote.restore(call, stored, current),
+            Self::Apart(archive) => archive.restore(call, stored, current),
+        }
+    }
+
+    /// Whether all in it can only go with the volume itself, and is as it was captured as
+    /// `current`.
+    ///
+    /// # Errors
+    /// When the engine does not tell.
+    pub fn can_only_go_whole(&self, call: &Call, current: &Key) -> Result<bool> {
+        match self {
+            Self::Here(_) | Self::There(_) => Ok(false),
+            Self::Apart(archive) => Ok(call.only.is_empty() && archive.is_as(call, current)?),
         }
     }
 }

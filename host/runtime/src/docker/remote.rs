@@ -7,14 +7,11 @@
 
 use super::daemon::Daemon;
 use super::pipe::{self, Done, Order, Told, What};
-use super::{image, marker};
+use super::{image, marker, mount};
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error as Fault;
-use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount, MountBindOptions, MountType,
-    MountVolumeOptions,
-};
+use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig, Mount};
 use bollard::query_parameters::{AttachContainerOptions, StartContainerOptions};
 use futures_util::StreamExt;
 use snapback_core::backend::Call;
@@ -30,8 +27,7 @@ use tokio::io::AsyncWriteExt;
 const LOOK: Duration = Duration::from_millis(100);
 /// As much of what a container says of its own failure as is kept, in bytes.
 const WORDS: usize = 4096;
-/// Where the volume is in a container, and what a restore works with.
-const VOLUME: &str = "/volumes";
+/// Where in a container is what a restore works with.
 const STORE: &str = "/store";
 
 /// A volume that is reached through the engine.
@@ -46,50 +42,15 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The volume `name`, which `setting` names.
+    /// The volume `name`, which `setting` names and `mount` brings.
     ///
     /// # Errors
-    /// `Incompatible` when the engine runs no programs of this machine's kind.
-    pub fn new(daemon: &Daemon, name: &str, setting: &str) -> Result<Self> {
-        let engine = daemon.machine()?;
-        let own = std::env::consts::ARCH;
-        let own = if own == "x86_64" { &["x86_64", "amd64"][..] } else { &[own, "arm64"][..] };
-        if engine.system != "linux" || !own.contains(&engine.architecture.as_str()) {
-            let why = format!(
-                "the engine's machine is {} {}, and this program is for Linux on {}",
-                engine.system,
-                engine.architecture,
-                std::env::consts::ARCH
-            );
-            return Err(Error::new(Kind::Incompatible, why)
-                .hint("run the snapback that is for that machine, there or here"));
-        }
-        let no_copy = MountVolumeOptions { no_copy: Some(true), ..Default::default() };
-        let mount = Mount {
-            typ: Some(MountType::VOLUME),
-            source: Some(name.to_owned()),
-            target: Some(format!("{VOLUME}/{name}")),
-            volume_options: Some(no_copy),
-            ..Default::default()
-        };
+    /// When the engine does not say where it runs.
+    pub fn new(daemon: &Daemon, name: &str, setting: &str, mount: Mount) -> Result<Self> {
         // On another machine these are others.
         let own = if daemon.is_here()? { daemon.lent().own.to_vec() } else { Vec::new() };
         let (name, setting) = (name.to_owned(), setting.to_owned());
         Ok(Self { daemon: daemon.clone(), name, setting, mount, own })
-    }
-
-    /// The same, but with the directory `path` of the engine's machine in the place of the
-    /// volume; `whole`: with what is mounted beneath.
-    pub fn bound(self, path: &str, whole: bool) -> Self {
-        let options = MountBindOptions { non_recursive: Some(!whole), ..Default::default() };
-        let mount = Mount {
-            typ: Some(MountType::BIND),
-            source: Some(path.to_owned()),
-            target: self.mount.target,
-            bind_options: Some(options),
-            ..Default::default()
-        };
-        Self { mount, ..self }
     }
 
     /// Stores its files.
@@ -129,7 +90,7 @@ impl Remote {
         Order {
             target: call.target.name.clone(),
             setting: self.setting.clone(),
-            path: format!("{VOLUME}/{}", self.name),
+            path: mount::place(&self.name),
             own: self.own.clone(),
             ..Order::default()
         }

@@ -163,6 +163,9 @@ impl Volume {
             return self.remove(call, &found);
         }
         let place = Place::of(&self.daemon, &found, &self.setting)?;
+        if !stored.present && !outlives(&found) && place.can_only_go_whole(call, &current.root)? {
+            return self.remove(call, &found);
+        }
         held.map_or(Ok(()), Held::begin)?;
         let done = place.restore(call, &stored.root, &current.root);
         // After these nothing was touched.
@@ -172,7 +175,7 @@ impl Volume {
             held.into_iter().for_each(Held::is_whole);
         }
         let left = done?;
-        if !stored.present && (left == 0 || outlives(&found)) {
+        if !stored.present && call.only.is_empty() && (left == 0 || outlives(&found)) {
             return self.remove(call, &found);
         }
         self.tell_others(call, &stored, &found);

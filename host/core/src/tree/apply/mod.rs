@@ -40,12 +40,13 @@ pub(crate) use aside::{SAVED, is_kept, keep, keep_beside};
 pub use call::{preflight, restore};
 pub use clear::{Left, clear, clear_saved, saved};
 pub use outcome::{Outcome, Refusal, Saved, SavedFor, lines};
+pub(super) use restore::DAMAGED;
 pub use restore::{Options, Request, run};
 
 pub(super) use action::{Action, action, removes, removes_dir};
 pub(crate) use attributes::{Attributes, Note, On};
 pub(super) use links::{Links, Role};
-pub(super) use look::Look;
+pub(super) use look::{CHANGED_SINCE, Look, MADE_SINCE};
 pub(super) use place::{Place, Places, split};
 pub(crate) use rights::Rights;
 

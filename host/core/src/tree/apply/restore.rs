@@ -109,7 +109,7 @@ pub fn carry_out(request: &Request<'_>, mut plan: Plan) -> Result<Outcome> {
 }
 
 /// What can be done where something is damaged in the store.
-const DAMAGED: &str =
+pub(in crate::tree) const DAMAGED: &str =
     "--partial puts back all that is whole; `snapback verify` names the snapshots that are concerned";
 
 /// When it went wrong.
