@@ -13,8 +13,16 @@ impl Running {
     /// # Panics
     /// When it cannot be started.
     pub fn of(command: &mut Command) -> Self {
+        Self::heard(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    }
+
+    /// Starts `command`, which says what it says where the command has it.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn heard(command: &mut Command) -> Self {
         use std::os::unix::process::CommandExt;
-        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command.process_group(0);
         Self(command.spawn().unwrap_or_else(|e| panic!("could not start {command:?}: {e}")))
     }
 

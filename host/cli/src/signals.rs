@@ -43,7 +43,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 enum Phase {
     /// The command was not started: a signal stops the snapshot, and keeps the command from
     /// being started; a second one stops everything.
-    Before { asked: bool },
+    Before { asked: Option<i32> },
     /// The command runs, and had the last of its signals from the terminal. `told` says that
     /// this process was told to stop, as its group was.
     Running { command: Pid, shared: Option<i32>, told: bool },
@@ -92,7 +92,7 @@ impl Signals {
             handle.add_signal(SIGCHLD)?;
         }
         caught::catch_all(&handle, ignored);
-        let watch = Watch { incoming, phase: Phase::Before { asked: false }, cancel, witness: None };
+        let watch = Watch { incoming, phase: Phase::Before { asked: None }, cancel, witness: None };
         let watch = Arc::new(Mutex::new(watch));
         let (shared, closed) = (watch.clone(), handle.clone());
         let work = move || {
@@ -123,7 +123,7 @@ impl Signals {
     pub fn starting(&self, spawn: impl FnOnce() -> io::Result<Child>) -> Result<io::Result<Child>> {
         let mut watch = lock(&self.watch);
         watch.take(false);
-        if watch.phase != (Phase::Before { asked: false }) {
+        if watch.phase != (Phase::Before { asked: None }) {
             return Err(Error::new(Kind::Cancelled, "stopped as asked"));
         }
         let child = match spawn() {
@@ -136,6 +136,14 @@ impl Signals {
             *self.starts.lock().expect("no holder panics") = start_late(&self.watch);
         }
         Ok(Ok(child))
+    }
+
+    /// The signal that asked to stop what comes before a command, or what there is no command for.
+    pub fn asked(&self) -> Option<i32> {
+        match lock(&self.watch).phase {
+            Phase::Before { asked } => asked,
+            Phase::Running { .. } | Phase::After { .. } => None,
+        }
     }
 
     /// Does `reap` while no signal is passed on; when that says that the command is
@@ -261,9 +269,9 @@ impl Watch {
             Phase::Running { command, .. } => send(command, signal),
             Phase::Before { .. } | Phase::After { .. } if matches!(signal, SIGCONT | SIGWINCH | SIGURG) => {}
             // What interrupts a question ends the program at once, as it ends any: nothing is at work.
-            Phase::Before { asked: false } if signal != SIGTSTP && !terminal::is_asking() => {
+            Phase::Before { asked: None } if signal != SIGTSTP && !terminal::is_asking() => {
                 self.cancel.cancel();
-                self.phase = Phase::Before { asked: true };
+                self.phase = Phase::Before { asked: Some(signal) };
             }
             // The command was ended before this process took its own copy.
             Phase::After { asked, death, shared }

@@ -17,6 +17,12 @@ pub trait Report: Send + Sync {
         let _ = (target, subject, reason);
     }
 
+    /// What belongs to the target is not as it was after all was done, and `why`: a container
+    /// that was stopped and does not start.
+    fn stays(&self, target: &str, why: &str) {
+        let _ = (target, why);
+    }
+
     /// The command waits: `why` says for what.
     fn waiting(&self, why: &str) {
         let _ = why;

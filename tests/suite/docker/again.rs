@@ -4,14 +4,25 @@ use super::engine::until;
 use super::held::{has_ended, records, slow, watchers};
 use super::{Engine, cover, each_user, fresh, sandbox};
 use rustix::process::Signal;
-use snapback_tests::{Sandbox, User};
+use snapback_tests::{Running, Sandbox, User};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+/// An undo in the middle of putting the volume back, if it has not ended by then.
+fn in_the_middle(s: &Sandbox, engine: &Engine, volume: &str) -> Running {
+    let said = std::fs::File::create(s.dir().join("said")).unwrap();
+    let mut undo = s.program();
+    let undo = Running::heard(undo.args(["undo", "--yes"]).stdout(Stdio::null()).stderr(said));
+    let pid = undo.pid();
+    until("the middle", || records(engine, volume, "snapback-half") == 1 || has_ended(pid));
+    undo
+}
 
 /// Kills an undo in the middle of putting the volume back.
 fn cut_short(s: &Sandbox, engine: &Engine, volume: &str) {
     loop {
-        let mut undo = s.start(["undo", "--yes"]);
+        let mut undo = in_the_middle(s, engine, volume);
         let pid = undo.pid();
-        until("the middle", || records(engine, volume, "snapback-half") == 1 || has_ended(pid));
         let watchers = watchers(pid);
         undo.signal(Signal::KILL);
         undo.wait();
@@ -93,4 +104,39 @@ fn an_engine_that_starts_again_starts_nobody_on_what_is_half_put_back() {
     engine.sh(&format!("cd {mount}; echo changed > f0"));
     s.ok(["undo", "--yes"]);
     assert_eq!((engine.state(&name), restarts()), ("running".into(), "always".into()));
+}
+
+#[test]
+fn an_undo_that_is_stopped_puts_all_back_and_lets_go() {
+    each_user(|s, engine, volume| {
+        let name = slow(s, engine, volume, "");
+        let mount = engine.files(volume).display().to_string();
+        let sums = || engine.sh(&format!("cd {mount}; cat f* | sha256sum"));
+        s.write("file", "old\n");
+        let before = sums();
+        s.run("echo new > file");
+        engine.sh(&format!("cd {mount}; for f in f*; do echo changed > $f; done"));
+        let changed = sums();
+        loop {
+            let mut undo = in_the_middle(s, engine, volume);
+            undo.signal(Signal::INT);
+            let ended = undo.wait();
+            if !ended.success() {
+                // A shell that waits for it sees that it was stopped.
+                assert_eq!(ended.signal(), Some(Signal::INT.as_raw()));
+                break;
+            }
+            // It was done already.
+            s.ok(["redo", "--yes"]);
+        }
+        let said = std::fs::read_to_string(s.dir().join("said")).unwrap();
+        assert!(said.contains("stopping: what was done is put back first"), "{said}");
+        assert!(said.contains("all is as it was before") && said.contains("hint: "), "{said}");
+        assert_eq!((sums(), s.read("file")), (changed, "new\n".into()));
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(engine.leftovers(volume), "");
+        s.ok(["status"]).never_says("unfinished");
+        s.ok(["undo", "--yes"]);
+        assert_eq!((sums(), s.read("file")), (before, "old\n".into()));
+    });
 }

@@ -85,8 +85,18 @@ fn one_that_does_not_start_again_is_named_at_once() {
         s.run("true");
         std::fs::write(&file, "new").unwrap();
         std::fs::remove_dir(&beside).unwrap();
-        s.snapback(["undo", "--yes"]).says(&format!("let go of the container {name}"));
+        let undo = s.snapback(["undo", "--yes", "--json"]);
+        undo.exits(3).says(&format!("could not let go of the container {name}"));
+        let left = undo.json()["not_restored"].clone();
+        assert_eq!((&left[0]["target"], &left[0]["path"]), (&volume.into(), &"".into()), "{left}");
+        assert!(left[0]["reason"].as_str().unwrap().contains(&name), "{left}");
+        // All else is, and is called so.
+        assert_eq!(undo.json()["changes"][0]["path"], "f");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        // With what it needs, it is the user's to start.
+        s.ok(["snap"]);
+        std::fs::create_dir(&beside).unwrap();
+        engine.docker(&["start", &name]);
         engine.docker(&["rm", "-f", &name]);
     });
 }

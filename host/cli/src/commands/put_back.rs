@@ -13,6 +13,7 @@ use crate::json::{self, Restored};
 use crate::render::beyond;
 use crate::render::plan as text;
 use crate::render::words::{self, Counts, count};
+use crate::signals::Signals;
 use snapback_core::error::{Error, Kind, Result, shell_word};
 use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
@@ -100,7 +101,10 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     announce(context, &plan, &session);
     agree(context, &plan)?;
     let (beyond, lacks) = (json::Beyond::new(&plan.beyond, &plan.to.id), plan.lacks.clone());
-    let outcome = carry_out(context, &session, plan, wish.partial)?;
+    let outcome = match stoppable(context, || carry_out(context, &session, plan, wish.partial))? {
+        Ok(outcome) => outcome,
+        Err(code) => return Ok(code),
+    };
     if context.global.json {
         let saved = outcome.saved_as.as_ref().map(Id::as_str);
         let report =
@@ -108,6 +112,22 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         json::write(&mut context.out, &report.with(beyond, lacks))?;
     }
     Ok(code(outcome.not_restored.is_empty()))
+}
+
+/// Does `act`, which a signal stops: what was done is put back then, that is said, and the
+/// command ends as the signal would have ended it. A second one ends it at once.
+///
+/// # Errors
+/// What `act` fails with else.
+pub fn stoppable<T>(context: &Context, act: impl FnOnce() -> Result<T>) -> Result<Result<T, Code>> {
+    let signals = Signals::watch(context.cancel.clone())?;
+    match (act(), signals.asked()) {
+        (Err(error), Some(signal)) if error.kind() == Kind::Cancelled => {
+            context.talk.error(&error);
+            Ok(Err(Code::of_signal(signal).shared(Some(signal))))
+        }
+        (done, _) => done.map(Ok),
+    }
 }
 
 /// What is in use keeps all targets back; the others can be named.

@@ -1,6 +1,6 @@
 //! `snapback undo`: take the last step back, or end one that was cut short.
 
-use super::put_back::{Part, Wish, before_last_change, code, put_back};
+use super::put_back::{Part, Wish, before_last_change, code, put_back, stoppable};
 use super::review;
 use crate::args::UndoArgs;
 use crate::context::Context;
@@ -60,7 +60,17 @@ fn end(context: &mut Context, how: &Recovery) -> Result<Code> {
         return Err(Error::new(Kind::NotFound, "no step was cut short")
             .hint("`snapback undo` takes the last step back"));
     };
-    let not_restored = session.end_pending(how)?;
+    // Where it is stopped it is unfinished still, and can be ended in any of these ways.
+    let unfinished = |error: Error| match error.kind() {
+        Kind::Cancelled => error
+            .context("the step is unfinished still")
+            .hint("`snapback undo --resume` goes on, `--take-back` goes back to where it began"),
+        _ => error,
+    };
+    let not_restored = match stoppable(context, || session.end_pending(how).map_err(unfinished))? {
+        Ok(not_restored) => not_restored,
+        Err(code) => return Ok(code),
+    };
     let (gone_to, came_from) = match how {
         Recovery::TakeBack => (&pending.saved, &pending.to),
         Recovery::Resume | Recovery::Abandon(_) => (&pending.to, &pending.saved),

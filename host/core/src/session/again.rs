@@ -40,7 +40,8 @@ impl Session {
     /// is captured once more: what is saved is that capture then, also in the journal.
     pub(super) fn restore_or_again(&self, going: &mut Going<'_>, name: &str) -> Result<Vec<NotRestored>> {
         let restore = |going: &Going<'_>, hold: Option<&Arc<Hold>>| {
-            let ready = Ready { hold: hold.cloned(), plans: going.plans.clone() };
+            let (hold, plans) = (hold.cloned(), going.plans.clone());
+            let ready = Ready { hold, plans, cancel: None };
             self.restore_target(going.journal, name, (going.to, going.saved), going.partial, ready)
         };
         let mut done = restore(going, going.holds.get(name));

@@ -130,7 +130,7 @@ impl Project {
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
         let previous = previous.map_or(&[][..], |captured| &captured.parts);
-        let noted = Noted::new(&env.report);
+        let noted = Noted::new(&env.report, &self.late);
         let call = Call {
             writer: Some(Arc::clone(writer)),
             elsewhere: elsewhere.clone(),
@@ -140,9 +140,10 @@ impl Project {
             report: noted.clone(),
             ..Call::new(env, &self.of_today(target), Some(writer.store()))
         };
-        let parts = backend
-            .snapshot(&call, previous)
-            .map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
+        let parts = backend.snapshot(&call, previous);
+        self.late.tell(&*env.report);
+        let parts =
+            parts.map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
         let releases = backend.releases();
         if releases {
             self.unkept.note(env, target, writer, &backend, &parts);

@@ -10,7 +10,7 @@ use super::diff::Difference;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved, is_within};
 use super::scope::inside;
-use crate::backend::{Call, Hold};
+use crate::backend::{Call, Cancel, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -77,13 +77,20 @@ pub(super) struct Ready {
     pub hold: Option<Arc<Hold>>,
     /// How directories are put back, as far as that was planned.
     pub plans: Arc<Plans>,
+    /// What stops it; none: whatever stops the command.
+    pub cancel: Option<Cancel>,
 }
 
 impl Ready {
     /// With what is held, or with nothing that is held yet: what can be held is held
     /// from here on, since nobody captures it again.
     pub fn holding(hold: Option<Arc<Hold>>) -> Self {
-        Self { hold: Some(hold.unwrap_or_default()), plans: Arc::default() }
+        Self { hold: Some(hold.unwrap_or_default()), ..Self::default() }
+    }
+
+    /// The same, whoever asks the command to stop.
+    pub fn to_the_end(self) -> Self {
+        Self { cancel: Some(Cancel::default()), ..self }
     }
 }
 
@@ -110,6 +117,14 @@ impl Session {
     /// When the present state cannot be saved (nothing was touched), or a target
     /// cannot be put back (all are as they were, unless the error says otherwise).
     pub fn execute(&self, plan: Plan, partial: bool) -> Result<Outcome> {
+        // All that was held for it is let go of when this is done.
+        let mut outcome =
+            self.carry_out(plan, partial).inspect_err(|_| self.late.tell(&*self.env().report))?;
+        outcome.not_restored.extend(self.late.take());
+        Ok(outcome)
+    }
+
+    fn carry_out(&self, plan: Plan, partial: bool) -> Result<Outcome> {
         let env = self.env();
         if !partial && !plan.blocked.is_empty() {
             return Err(blocked(&plan.blocked));
@@ -207,14 +222,19 @@ impl Session {
                     let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
                     let touched = if untouched { &names[..at] } else { &names[..=at] };
                     let Going { journal, to, saved, holds, .. } = &*going;
+                    let is_stopped = error.kind() == Kind::Cancelled;
+                    if is_stopped {
+                        self.env().report.log(name, "warn", STOPPING);
+                    }
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
-                        let ready = Ready::holding(holds.get(name).cloned());
+                        let ready = Ready::holding(holds.get(name).cloned()).to_the_end();
                         let back = self.restore_target(journal, name, (saved, to), true, ready);
                         second = second.and(back.map(drop));
                     }
                     let ended = second.and_then(|()| Journal::end(&self.env().disk, &self.dir));
                     return Err(match ended {
+                        Ok(()) if is_stopped => stopped(),
                         Ok(()) => error,
                         Err(second) => unfinished(&error, &second),
                     });
@@ -245,7 +265,7 @@ impl Session {
             return Ok(Vec::new());
         }
         self.make_again(&stored)?;
-        let noted = Noted::new(&env.report);
+        let noted = Noted::new(&env.report, &self.late);
         // Of a target without paths in the project all is meant.
         let only = inside(&env.root, &stored, &journal.only).unwrap_or_default();
         // A database may have several names: it is told of those that are put back with it.
@@ -263,6 +283,7 @@ impl Session {
             hold: ready.hold,
             plans: ready.plans,
             report: noted.clone(),
+            cancel: ready.cancel.unwrap_or_else(|| env.cancel.clone()),
             ..Call::new(env, &self.of_today(&stored.target), Some(self.opened()))
         };
         let backend = env.backends.get(&stored.target.backend)?;
@@ -304,6 +325,15 @@ fn blocked(items: &[NotRestored]) -> Error {
         text.push_str(&format!("\n  and {} more", items.len() - SHOWN));
     }
     Error::new(Kind::Denied, text).hint("mend that and try again, or go on without them with `--partial`")
+}
+
+/// What is said while what was done is taken back because somebody asked to stop.
+const STOPPING: &str = "stopping: what was done is put back first; stopped once more, it stays as it is then, \
+                        and `snapback undo --resume` or `--take-back` goes on";
+
+fn stopped() -> Error {
+    Error::new(Kind::Cancelled, "stopped as asked: what was done is put back, and all is as it was before")
+        .hint("give the same command again when you want it after all")
 }
 
 fn unfinished(first: &Error, second: &Error) -> Error {

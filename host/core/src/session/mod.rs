@@ -125,6 +125,8 @@ pub struct Project {
     foreign: Option<Foreign>,
     /// What was captured and may be kept by no snapshot.
     unkept: release::Unkept,
+    /// What was told when the calls that it is about were over.
+    late: noted::Late,
     /// Whether the project's folder was gone, and was made again.
     made: AtomicBool,
 }
@@ -169,6 +171,7 @@ impl Project {
             store,
             foreign,
             unkept: release::Unkept::default(),
+            late: noted::Late::default(),
             made: AtomicBool::new(false),
         })
     }

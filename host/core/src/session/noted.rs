@@ -11,15 +11,33 @@ pub(super) struct Noted {
     inner: Arc<dyn Report>,
     omitted: Mutex<(Vec<(Bytes, String)>, u64)>,
     refused: Mutex<Vec<NotRestored>>,
+    late: Late,
+}
+
+/// What was told when calls were over, since what was held for them was let go of only then.
+#[derive(Clone, Default)]
+pub(super) struct Late(Arc<Mutex<Vec<NotRestored>>>);
+
+impl Late {
+    /// What was told since the last time.
+    pub fn take(&self) -> Vec<NotRestored> {
+        std::mem::take(&mut *held(&self.0))
+    }
+
+    /// Has `report` tell it, where no outcome does.
+    pub fn tell(&self, report: &dyn Report) {
+        self.take().iter().for_each(|item| report.log(&item.target, "warn", &item.reason));
+    }
 }
 
 /// A capture that omits more than this many things names these and counts the others.
 const MOST_OMITTED: usize = 1000;
 
 impl Noted {
-    /// Listens in on what is told to `inner`.
-    pub fn new(inner: &Arc<dyn Report>) -> Arc<Self> {
-        Arc::new(Self { inner: inner.clone(), omitted: Mutex::default(), refused: Mutex::default() })
+    /// Listens in on what is told to `inner`; what comes too late goes to `late`.
+    pub fn new(inner: &Arc<dyn Report>, late: &Late) -> Arc<Self> {
+        let (inner, late) = (inner.clone(), late.clone());
+        Arc::new(Self { inner, omitted: Mutex::default(), refused: Mutex::default(), late })
     }
 
     /// What was omitted: subject, reason.
@@ -64,6 +82,11 @@ impl Report for Noted {
             reason: reason.to_owned(),
         });
         self.inner.refused(target, subject, reason);
+    }
+
+    fn stays(&self, target: &str, why: &str) {
+        let (target, path, reason) = (target.to_owned(), Bytes::default(), why.to_owned());
+        held(&self.late.0).push(NotRestored { target, path, reason });
     }
 
     fn begin(&self, title: &str, total: Option<u64>, unit: &str) {

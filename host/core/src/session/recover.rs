@@ -113,6 +113,13 @@ impl Session {
     /// # Errors
     /// `NotFound` when nothing is pending; whatever keeps a target from being put back.
     pub fn end_pending(&self, how: &Recovery) -> Result<Vec<NotRestored>> {
+        let ended = self.end_step(how);
+        let mut not_restored = ended.inspect_err(|_| self.late.tell(&*self.env().report))?;
+        not_restored.extend(self.late.take());
+        Ok(not_restored)
+    }
+
+    fn end_step(&self, how: &Recovery) -> Result<Vec<NotRestored>> {
         let env = self.env();
         let journal = match Journal::load(self.opened().path()) {
             // Of which nothing is known, nothing can be finished, whatever its targets were.

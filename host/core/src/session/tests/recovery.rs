@@ -18,6 +18,55 @@ fn a_failed_restore_is_taken_back() {
 }
 
 #[test]
+fn a_step_that_is_stopped_is_taken_back_in_all_targets() {
+    let world = World::with("[[target]]\nbackend = \"other\"\n");
+    let other = |state: Option<&str>| {
+        let mut other = world.fakes.1.state.lock().unwrap();
+        state.into_iter().for_each(|state| *other = state.to_owned());
+        other.clone()
+    };
+    for stopped in [&world.fakes.0, &world.fakes.1] {
+        world.set("start");
+        other(Some("start"));
+        let id = world.take(SnapshotKind::Run).snapshot.id;
+        world.set("after");
+        other(Some("after"));
+        world.session().end_run(&id, 0).unwrap();
+        *stopped.stops.lock().unwrap() = 1;
+        let error = world.go(&Ask::Undo).err().unwrap();
+        assert_eq!(error.kind(), Kind::Cancelled);
+        assert!(error.to_string().contains("all is as it was before"), "{error}");
+        assert_eq!((world.state(), other(None)), ("after".into(), "after".into()));
+        assert_eq!(world.open().unwrap().pending().unwrap(), None);
+        world.go(&Ask::Undo).unwrap();
+        assert_eq!((world.state(), other(None)), ("start".into(), "start".into()));
+    }
+    // Where putting it back fails as well, that is said with what goes on.
+    world.set("after");
+    world.take(SnapshotKind::Manual);
+    world.set("more");
+    *world.fakes.0.stops.lock().unwrap() = 1;
+    *world.fakes.0.fail.lock().unwrap() = 1;
+    let error = world.go(&Ask::Undo).err().unwrap();
+    assert_eq!(error.kind(), Kind::Cancelled);
+    assert!(error.hint_text().unwrap().contains("undo --resume"), "{error:?}");
+    assert!(world.open().unwrap().pending().unwrap().is_some());
+}
+
+#[test]
+fn what_is_not_as_it_was_when_all_is_done_is_in_the_outcome() {
+    let world = World::new();
+    world.set("start");
+    world.run("after");
+    *world.fakes.0.stays.lock().unwrap() = Some("it does not start".into());
+    let outcome = world.go(&Ask::Undo).unwrap();
+    let told: Vec<&str> = outcome.not_restored.iter().map(|item| &*item.reason).collect();
+    assert_eq!(told, ["it does not start"]);
+    // It is no change that was not made.
+    assert_eq!((outcome.changes.len(), &*world.state()), (1, "start"));
+}
+
+#[test]
 fn what_cannot_be_taken_back_stays_pending_and_can_be_ended() {
     for (how, state) in
         [(None, "start"), (Some(Recovery::Resume), "start"), (Some(Recovery::TakeBack), "after")]

@@ -18,6 +18,10 @@ pub(super) struct Fake {
     pub meanwhile: Mutex<Vec<String>>,
     /// Whether a restore finds it in use.
     pub busy: Mutex<bool>,
+    /// So many restores are asked to stop in their middle.
+    pub stops: Mutex<u32>,
+    /// What a restore leaves to be told when all is done.
+    pub stays: Mutex<Option<String>>,
     /// Whether the last capture was to be held.
     pub held: Mutex<bool>,
 }
@@ -34,6 +38,17 @@ impl Backend for Fake {
 
     fn restore(&self, call: &Call, parts: &[Part], _current: &[Part]) -> Result<()> {
         self.restores.fetch_add(1, Ordering::Relaxed);
+        call.cancel.check()?;
+        if let Some(why) = &*self.stays.lock().unwrap() {
+            call.report.stays(&call.target.name, why);
+        }
+        let mut stops = self.stops.lock().unwrap();
+        if *stops > 0 {
+            *stops -= 1;
+            *self.state.lock().unwrap() = "half".into();
+            call.cancel.cancel();
+            return call.cancel.check();
+        }
         if *self.busy.lock().unwrap() {
             return Err(Error::new(Kind::Busy, "it is in use"));
         }

@@ -167,7 +167,7 @@ fn quiesce(
     let wanted = driver::Wanted { how, volume: name, project: &project, restores: for_restore, in_memory };
     let tell = || -> driver::Tell {
         let (report, target) = (call.report.clone(), call.target.name.clone());
-        Box::new(move |text| report.log(&target, "warn", text))
+        Box::new(move |text| report.stays(&target, text))
     };
     let held = driver::Held::take(volume.daemon(), &wanted, tell)?;
     if let Some(held) = &held {
