@@ -1,5 +1,6 @@
 """A volume of a Docker engine, captured and put back: by root, in the engine's own directory,
-and by somebody else, through a container of snapback's own.
+and by somebody else, through a container of snapback's own. A container uses it, and is
+held each time; what tar makes is as much as nobody writes meanwhile.
 
 Beside it what people do without: a container that runs tar on the volume, whose output is
 kept, and one that puts that back over an emptied volume. The engine is the measurement's own.
@@ -69,8 +70,14 @@ def engine():
         archive = subprocess.run(["tar", "-C", image.parent, "-c", "."], check=True, capture_output=True).stdout
         started.docker("import", "-", IMAGE, input=archive)
         started.docker("volume", "create", VOLUME)
+        # Somebody who is held meanwhile, and ends at once when told to.
+        wait = "trap 'exit 0' TERM; while true; do /bin/busybox sleep 0.1; done"
+        use = ["run", "-d", "--network", "none", "--name", "user", "-v", f"{VOLUME}:/v", IMAGE]
+        started.docker(*use, "/bin/busybox", "sh", "-c", wait)
         yield started
     finally:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            started.docker("rm", "-f", "user")
         process.terminate()
         process.wait()
         shutil.rmtree(place, ignore_errors=True)

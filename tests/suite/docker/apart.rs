@@ -1,63 +1,23 @@
 //! An engine of another kind of machine, where nothing of ours runs: the real one, behind
 //! somebody who says that it is such.
 
-use super::engine::until;
+use super::between::Between;
 use super::{Engine, USERS, agree, cover, declare, fresh, sandbox_at};
-use snapback_tests::{Running, Sandbox};
-use std::path::PathBuf;
-use std::process::Command;
+use snapback_tests::Sandbox;
 
-/// Passes everything on, but for what the engine's machine is and how it is called.
-const BETWEEN: &str = r#"
-import os, socket, sys, threading
-ahead, here, name = sys.argv[1:]
-def other(key, word): return ('"%s":"%s"' % (key, word)).encode(), ('"%s":"%s"' % (key, 'z' * len(word))).encode()
-swaps = [other('Architecture', 'x86_64'), other('Architecture', 'aarch64'), other('Name', name)]
-swaps += [other(key, word) for key in ('Arch', 'Architecture') for word in ('amd64', 'arm64')]
-def begun(data):
-    return max(n for old, _ in swaps for n in range(len(old)) if data.endswith(old[:n]))
-def pump(a, b, told):
-    rest = b''
-    try:
-        while data := a.recv(1 << 16):
-            if told:
-                data = rest + data
-                for old, new in swaps: data = data.replace(old, new)
-                cut = len(data) - begun(data)
-                data, rest = data[:cut], data[cut:]
-            b.sendall(data)
-        b.sendall(rest)
-    except OSError: pass
-    try: b.shutdown(socket.SHUT_WR)
-    except OSError: pass
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(here)
-os.chmod(here, 0o777)
-listener.listen(64)
-while True:
-    near, _ = listener.accept()
-    far = socket.socket(socket.AF_UNIX)
-    far.connect(ahead)
-    for ends in ((near, far, False), (far, near, True)):
-        threading.Thread(target=pump, args=ends, daemon=True).start()
-"#;
-
-/// Somebody between a user and the engine.
-struct Between {
-    socket: PathBuf,
-    _process: Running,
-}
-
-impl Between {
-    fn start(engine: &Engine, volume: &str) -> Self {
-        let socket = engine.socket().with_file_name(format!("{volume}.sock"));
-        let name = engine.sh("cat /proc/sys/kernel/hostname");
-        let mut python = Command::new("python3");
-        python.args(["-c", BETWEEN]).arg(engine.socket()).arg(&socket).arg(name);
-        let process = Running::of(&mut python);
-        until("who stands between", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
-        Self { socket, _process: process }
-    }
+/// Who says of the engine that it is of another kind, and on another machine.
+fn apart(engine: &Engine, volume: &str) -> Between {
+    let name = engine.sh("cat /proc/sys/kernel/hostname");
+    let words = [("Name", &*name), ("Architecture", "x86_64"), ("Architecture", "aarch64")];
+    let more = ["amd64", "arm64"].into_iter().flat_map(|word| [("Arch", word), ("Architecture", word)]);
+    let swaps: Vec<(String, String)> = words
+        .into_iter()
+        .chain(more)
+        .map(|(key, word)| {
+            (format!("\"{key}\":\"{word}\""), format!("\"{key}\":\"{}\"", "z".repeat(word.len())))
+        })
+        .collect();
+    Between::start(engine, volume, u32::MAX, &swaps)
 }
 
 /// Runs `test` for each user with a volume on such an engine.
@@ -65,7 +25,7 @@ fn each_user(test: impl Fn(&Sandbox, &Engine, &str)) {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {
         let volume = fresh();
-        let between = Between::start(engine, &volume);
+        let between = apart(engine, &volume);
         let s = sandbox_at(&between.socket, *user);
         engine.docker(&["volume", "create", "--label", "team=a", &volume]);
         test(&s, engine, &volume);

@@ -5,7 +5,7 @@
 //! test process to end, however it ends, and then ends the engine and removes its data.
 
 pub use snapback_tests::until;
-use snapback_tests::{PATIENCE, have, is_root, skip};
+use snapback_tests::{PATIENCE, have, is_root, say, skip};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -32,6 +32,34 @@ kill -TERM $!; wait $!
 umount "$1/data" 2>/dev/null
 rm -rf "$1"
 "#;
+/// The same for a podman; none is started again. It may not raise limits here, which it does
+/// for containers of root, so its runtime is told of none.
+const PODMAN: &str = r#"
+cd "$1"
+printf '[storage]\ndriver = "vfs"\nrunroot = "%s/run"\ngraphroot = "%s/data"\n' "$1" "$1" > storage.conf
+printf '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n[engine.runtimes]\nrunc = ["%s/runc"]\n' \
+    "$1" > containers.conf
+cat > runc <<'END'
+#!/usr/bin/python3
+import json, os, sys
+words = sys.argv[1:]
+if 'create' in words and '--bundle' in words:
+    path = words[words.index('--bundle') + 1] + '/config.json'
+    config = json.load(open(path))
+    config['process'].pop('rlimits', None)
+    json.dump(config, open(path, 'w'))
+os.execvp('runc', ['runc'] + words)
+END
+chmod +x runc
+export CONTAINERS_CONF="$1/containers.conf" CONTAINERS_STORAGE_CONF="$1/storage.conf"
+podman system service --time 0 "unix://$1/sock" >>log 2>&1 </dev/null &
+until [ -S sock ]; do sleep 0.1; done
+chown 0:65534 sock; chmod 660 sock
+while read -r word; do :; done
+podman rm -f -a -t 0 >>log 2>&1
+kill -TERM $!; wait $!
+rm -rf "$1"
+"#;
 /// Where an engine looks for drivers, whatever its own directories are.
 const DRIVERS: &str = "/run/docker/plugins";
 
@@ -45,7 +73,7 @@ impl Engine {
     /// The one that tests share; none, and that is said, where there can be none.
     pub fn shared() -> Option<&'static Self> {
         static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-        ENGINE.get_or_init(|| Self::start("shared", &["sh"])).as_ref()
+        ENGINE.get_or_init(|| Self::start("shared", &["sh"], KEEPER)).as_ref()
     }
 
     /// One for a test that ends it, with drivers of its own.
@@ -54,11 +82,21 @@ impl Engine {
         let own =
             format!(r#"mkdir -p {DRIVERS} "$4/drivers"; mount --bind "$4/drivers" {DRIVERS}; exec sh "$@""#);
         let within = ["unshare", "--mount", "sh", "-c", &own, "drivers"];
-        Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)), &within)
+        Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)), &within, KEEPER)
     }
 
-    /// Starts one by the shell that the first words are.
-    fn start(name: &str, shell: &[&str]) -> Option<Self> {
+    /// A podman; none, and that is said, where it is not installed.
+    pub fn podman() -> Option<Self> {
+        let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+        if !is_there("podman") || !is_there("runc") {
+            say("podman or runc is not installed: only its words are tested");
+            return None;
+        }
+        Self::start("podman", &["sh"], PODMAN)
+    }
+
+    /// Starts one by the shell that the first words are, which keeps it by that script.
+    fn start(name: &str, shell: &[&str], script: &str) -> Option<Self> {
         if !is_root() {
             skip("only root can start a Docker engine");
             return None;
@@ -72,7 +110,7 @@ impl Engine {
         std::fs::create_dir_all(&dir).expect("a directory for the engine");
         let mut keeper = Command::new(shell[0])
             .args(&shell[1..])
-            .args(["-c", KEEPER, "keeper"])
+            .args(["-c", script, "keeper"])
             .arg(&dir)
             .stdin(Stdio::piped())
             .spawn()

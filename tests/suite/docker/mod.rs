@@ -2,6 +2,7 @@
 
 mod again;
 mod apart;
+mod between;
 mod ends;
 mod engine;
 mod exact;
@@ -9,6 +10,7 @@ mod held;
 mod made;
 mod named;
 mod needed;
+mod podman;
 mod postgres;
 mod together;
 mod unread;

@@ -1,7 +1,8 @@
 //! One step over a tree, a database and a volume: all of it goes back, or none.
 
-use super::{Engine, agree, each_user};
-use snapback_tests::{Record, Running, Sandbox};
+use super::{Engine, agree, each_user, fresh, sandbox};
+use crate::servers::{component, redis};
+use snapback_tests::{Record, Running, Sandbox, User};
 
 /// All three, changed by one run.
 fn begin(s: &Sandbox, engine: &Engine, volume: &str) {
@@ -92,4 +93,52 @@ time.sleep(1000)";
         s.ok(["undo", "--yes"]);
         assert!(state(s, engine, volume).starts_with("old\n"));
     });
+}
+
+#[test]
+fn one_undo_takes_back_a_volume_and_a_server_or_neither() {
+    let Some(engine) = Engine::shared() else { return };
+    if !redis::ready() {
+        return;
+    }
+    let (s, volume) = (&sandbox(engine, User::Me), &fresh());
+    let server = redis::Server::start(&[]);
+    s.ok(["backends", "add", &component("redis")]);
+    engine.docker(&["volume", "create", volume]);
+    let name = format!("user-{volume}");
+    engine.run(&name, volume, "while true; do /bin/busybox sleep 1; done");
+    let target = format!("[[target]]\nname = \"data\"\nbackend = \"docker-volume\"\nvolume = \"{volume}\"\n");
+    s.write("snapback.toml", target + &redis::target(server.port, ""));
+    agree(s);
+    let file = engine.files(volume).join("f");
+    let look = || (server.record(), std::fs::read_to_string(&file).unwrap(), s.read("tree"));
+    let change = |word: &str| {
+        server.cli(&format!("SET key {word}\nSET {word} more"));
+        std::fs::write(&file, word).unwrap();
+        s.write("tree", word);
+    };
+    change("old");
+    let old = look();
+    s.run("true");
+    change("new");
+    let new = look();
+    s.ok(["undo", "--yes"]);
+    assert_eq!(look(), old);
+    s.ok(["redo", "--yes"]);
+    assert_eq!(look(), new);
+    // What keeps one of them keeps all, whichever comes first.
+    engine.sh(&format!("chattr +i {}", file.display()));
+    let undo = s.snapback(["undo", "--yes"]);
+    engine.sh(&format!("chattr -i {}", file.display()));
+    undo.fails(1, &["data"]);
+    assert_eq!(look(), new);
+    server.cli("CONFIG SET maxmemory 1\nCONFIG SET maxmemory-policy noeviction");
+    let undo = s.snapback(["undo", "--yes"]);
+    server.cli("CONFIG SET maxmemory 0");
+    undo.exits(1).says("could not put `redis` back");
+    assert_eq!(look(), new);
+    assert_eq!((engine.state(&name), engine.leftovers(volume)), ("running".into(), String::new()));
+    s.ok(["undo", "--yes"]);
+    assert_eq!(look(), old);
+    engine.docker(&["rm", "-f", &name]);
 }

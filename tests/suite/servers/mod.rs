@@ -3,7 +3,7 @@
 
 mod laws;
 mod postgres;
-mod redis;
+pub mod redis;
 mod together;
 
 use crate::sandbox;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Where the component `name` is checked in.
-fn component(name: &str) -> String {
+pub fn component(name: &str) -> String {
     format!("{}/../../plugins/{name}/{name}.wasm", env!("CARGO_MANIFEST_DIR"))
 }
 

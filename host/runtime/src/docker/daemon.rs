@@ -20,6 +20,8 @@ const GREETING: Duration = Duration::from_secs(15);
 pub const TRIES: u32 = 120;
 /// See [`TRIES`].
 pub const BETWEEN: Duration = Duration::from_millis(500);
+/// How long is waited until what passes at an engine may have passed.
+const SETTLING: Duration = Duration::from_millis(100);
 /// The newest version of the interface that is asked for; an older engine has its own.
 const NEWEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 43 };
 
@@ -186,6 +188,23 @@ impl Daemon {
         talk: impl AsyncFnOnce(&Docker) -> Result<R, bollard::errors::Error> + Send,
     ) -> Result<Result<R, bollard::errors::Error>> {
         block(async || talk(&self.inner.client).await)
+    }
+
+    /// What `ask` comes to once the engine has words for it that docker has as well.
+    ///
+    /// # Errors
+    /// As `ask` has them.
+    pub fn once_settled<R>(
+        &self,
+        ask: impl Fn() -> Result<Result<R, bollard::errors::Error>>,
+    ) -> Result<Result<R, bollard::errors::Error>> {
+        for _ in 0..TRIES {
+            match ask()? {
+                Err(answer) if fault::is_unreadable(&answer) => std::thread::sleep(SETTLING),
+                done => return Ok(done),
+            }
+        }
+        ask()
     }
 
     /// The error for what the engine answered while something was `doing`.

@@ -41,9 +41,15 @@ pub fn is_already_so(fault: &Fault) -> bool {
     *status_code == 409 || *status_code == 400 && message.contains("same name")
 }
 
+/// Whether it answered with a word that docker has not: podman has some for what passes, such as
+/// `stopped` for a container that has just ended.
+pub fn is_unreadable(fault: &Fault) -> bool {
+    matches!(fault, Fault::JsonDataError { .. } | Fault::JsonSerdeError { .. })
+}
+
 /// Whether the engine did not answer at all.
 pub fn is_away(fault: &Fault) -> bool {
-    !matches!(fault, Fault::DockerResponseServerError { .. })
+    !matches!(fault, Fault::DockerResponseServerError { .. }) && !is_unreadable(fault)
 }
 
 fn unreached(doing: &str, endpoint: &Endpoint, fault: &Fault) -> Error {

@@ -16,6 +16,7 @@ use bollard::query_parameters::{
 };
 use snapback_core::error::Result;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// The label that names the process that made it.
 pub const OWNER: &str = "dev.snapback.owner";
@@ -31,6 +32,11 @@ const PROJECT: &str = "dev.snapback.project";
 const ID: usize = 12;
 /// What would be run in one that is never started: nothing that is there.
 pub const NOTHING: &str = "/nothing";
+
+/// How often a container of our own is removed once more, and how long is waited between.
+const TRIES: u32 = 50;
+/// See [`TRIES`].
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// What a record stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,8 +118,10 @@ pub struct Helper {
 pub fn all(daemon: &Daemon) -> Result<(Vec<Marker>, Vec<Helper>)> {
     let filters = [("label".to_owned(), vec![OWNER.to_owned()])].into();
     let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
-    let ours =
-        daemon.ask("look for what was left", async |client| client.list_containers(Some(options)).await)?;
+    let ours = daemon.once_settled(|| {
+        daemon.try_ask(async |client| client.list_containers(Some(options.clone())).await)
+    })?;
+    let ours = ours.map_err(|answer| daemon.explain("look for what was left", &answer))?;
     let (mut markers, mut others) = (Vec::new(), Vec::new());
     for container in ours {
         let mut labels = container.labels.unwrap_or_default();
@@ -188,12 +196,18 @@ pub fn create(daemon: &Daemon, body: ContainerCreateBody) -> Result<String> {
 /// When the engine refuses.
 pub fn remove(daemon: &Daemon, id: &str) -> Result<()> {
     let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
-    match daemon.try_ask(async |client| client.remove_container(id, Some(options)).await)? {
-        Err(answer) if !fault::is_missing(&answer) && !fault::is_already_so(&answer) => {
-            Err(daemon.explain("remove a container of our own", &answer))
+    for _ in 0..TRIES {
+        let options = options.clone();
+        match daemon.try_ask(async |client| client.remove_container(id, Some(options)).await)? {
+            // Another removes it, or podman is not done with its end.
+            Err(answer) if fault::is_already_so(&answer) => std::thread::sleep(AGAIN),
+            Err(answer) if !fault::is_missing(&answer) => {
+                return Err(daemon.explain("remove a container of our own", &answer));
+            }
+            _ => break,
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// Which containers stay held since a killed process left files half put back in the project

@@ -36,7 +36,10 @@ pub fn of(daemon: &Daemon, name: &str, known: &HashSet<&str>) -> Result<Vec<User
     let all = !known.is_empty();
     let options = ListContainersOptions { all, filters: Some(filters), ..Default::default() };
     let doing = format!("find out who uses the volume `{name}`");
-    let found = daemon.ask(&doing, async |client| client.list_containers(Some(options)).await)?;
+    let found = daemon.once_settled(|| {
+        daemon.try_ask(async |client| client.list_containers(Some(options.clone())).await)
+    })?;
+    let found = found.map_err(|answer| daemon.explain(&doing, &answer))?;
     let mut users = Vec::new();
     for container in found {
         let ours = container.labels.as_ref().is_some_and(|labels| labels.contains_key(marker::OWNER));
@@ -63,8 +66,9 @@ pub fn look(daemon: &Daemon, id: &str) -> Result<Option<User>> {
 /// What the container `id` is; none when there is none.
 fn inspect(daemon: &Daemon, id: &str) -> Result<Option<User>> {
     let doing = format!("look at the container {id}");
-    let answer =
-        daemon.try_ask(async |client| client.inspect_container(id, None::<InspectContainerOptions>).await)?;
+    let answer = daemon.once_settled(|| {
+        daemon.try_ask(async |client| client.inspect_container(id, None::<InspectContainerOptions>).await)
+    })?;
     let found = match answer {
         Ok(found) => found,
         Err(answer) if super::fault::is_missing(&answer) => return Ok(None),

@@ -1,0 +1,73 @@
+//! Podman, which speaks docker's language at its socket: a real one where it is installed, and the
+//! words of its that docker has not.
+
+use super::between::Between;
+use super::engine::until;
+use super::{Engine, USERS, cover, fresh, sandbox, sandbox_at};
+
+/// Waits.
+const IDLE: &str = "while true; do /bin/busybox sleep 1; done";
+
+#[test]
+fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
+    let Some(engine) = Engine::podman() else { return };
+    for user in USERS {
+        let (s, volume) = (sandbox(&engine, *user), fresh());
+        engine.docker(&["volume", "create", "--label", "team=a", &volume]);
+        let name = format!("user-{volume}");
+        let at = |script: &str| engine.sh(&format!("cd {}\n{script}", engine.files(&volume).display()));
+        // A new volume gets the owner that its first container has.
+        engine.run(&name, &volume, IDLE);
+        at("chmod 700 .; chown 999 .; echo old > f; ln f g; mkfifo p; mkdir d; echo kept > d/kept");
+        let look = "find . -printf '%p %y %m %U %n %l\\n' | sort; cat f d/*";
+        let before = at(look);
+        cover(&s, &volume, "");
+        s.run("true").says(&format!("{name} paused while the volume is captured"));
+        assert_eq!(engine.state(&name), "running");
+        at("echo new > f; rm -r p d; mkdir d; echo more > d/more; chmod 755 .");
+        let after = at(look);
+        s.ok(["undo", "--yes"]).says(&format!("{name} stopped while the volume is put back"));
+        assert_eq!((at(look), engine.state(&name)), (before.clone(), "running".into()));
+        s.ok(["redo", "--yes"]);
+        assert_eq!((at(look), engine.state(&name)), (after, "running".into()));
+        assert_eq!(engine.leftovers(&volume), "");
+        engine.docker(&["rm", "-f", "-t", "0", &name]);
+        s.ok(["undo", "--yes"]);
+        // One that was removed is made again.
+        s.run("true");
+        engine.docker(&["volume", "rm", &volume]);
+        s.ok(["undo", "--yes"]);
+        assert_eq!(at(look), before);
+        assert_eq!(
+            engine.docker(&["volume", "inspect", "-f", "{{json .Labels}}", &volume]),
+            r#"{"team":"a"}"#
+        );
+        assert_eq!(engine.leftovers(&volume), "");
+        engine.docker(&["volume", "rm", &volume]);
+    }
+}
+
+#[test]
+fn what_podman_calls_stopped_for_a_moment_keeps_nobody_held() {
+    let Some(engine) = Engine::shared() else { return };
+    for user in USERS {
+        let volume = fresh();
+        // So a podman of version 4.3 calls one that has ended and is not cleaned up after.
+        let swaps = ["State", "Status"]
+            .map(|key| (format!("\"{key}\":\"running\""), format!("\"{key}\":\"stopped\"")));
+        let between = Between::start(engine, &volume, 3, &swaps);
+        let s = sandbox_at(&between.socket, *user);
+        engine.docker(&["volume", "create", &volume]);
+        let (name, file) = (format!("user-{volume}"), engine.files(&volume).join("f"));
+        engine.run(&name, &volume, IDLE);
+        std::fs::write(&file, "old").unwrap();
+        cover(&s, &volume, "");
+        s.run("true").says(&format!("{name} paused while the volume is captured"));
+        std::fs::write(&file, "new").unwrap();
+        s.ok(["undo", "--yes"]);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        until("being let go", || engine.state(&name) == "running");
+        assert_eq!(engine.leftovers(&volume), "");
+        engine.docker(&["rm", "-f", &name]);
+    }
+}
