@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import subprocess
+import threading
 import time
 
 from measure import Job, in_turns, shell
@@ -20,6 +21,7 @@ from peers import Snapback
 NAME = "R"
 BARE, RDB = "CREATE DATABASE", "redis-cli --rdb"
 POSTGRES, REDIS = "snapshot of Postgres", "snapshot of Redis"
+PAUSE = "Redis: the longest pause of a client that writes"
 MEGABYTES, KEYS = 200, 200_000
 PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
 PLUGINS = pathlib.Path(__file__).parents[2] / "plugins"
@@ -81,6 +83,32 @@ def redis(bench, rounds, servers):
     for _, who, job in in_turns(jobs, rounds):
         bench.runner.run(Job([*cli.split(), "INCR", "rounds"]))
         bench.results.keep(NAME, REDIS, who, job())
+        bench.results.keep(NAME, PAUSE, who, longest_pause(port, job))
+
+
+def longest_pause(port, job):
+    """The longest time that a client, which writes one value after another meanwhile, waits for a reply."""
+    done, longest = threading.Event(), [0.0]
+
+    def write():
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            while not done.is_set():
+                start = time.monotonic()
+                client.sendall(b"*2\r\n$4\r\nINCR\r\n$6\r\nwriter\r\n")
+                if not client.recv(64).startswith(b":"):
+                    raise SystemExit("the client could not write")
+                longest[0] = max(longest[0], time.monotonic() - start)
+                # Like a client that has something else to do, too.
+                time.sleep(0.0005)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        job()
+    finally:
+        done.set()
+        writer.join()
+    return {"user": 0.0, "system": 0.0, "wall": longest[0], "peak": 0}
 
 
 class Server(Snapback):

@@ -38,7 +38,7 @@ def row(results, corpus, operation, who):
     line = f"  {who:28}" + "".join(f"{figure * 1e3:9.1f}" for figure in (user, system, cpu, wall))
     line += f"{peak / MB:9.1f}{size(store):>10}{size(growth):>8}"
     mine = results.cpu(corpus, operation, "snapback"), results.wall(corpus, operation, "snapback")
-    if None not in mine:
+    if None not in mine and mine[0] > 0:
         line += f"{cpu / mine[0]:8.2f}{wall / mine[1]:7.2f}{'':15}"
     else:
         line += " " * 30

@@ -93,6 +93,8 @@ def targets(results):
     for operation, other, limit in (servers.POSTGRES, servers.BARE, 1.2), (servers.REDIS, servers.RDB, 2.0):
         figure = ratio(results.wall(R, operation, mine), results.wall(R, operation, other))
         yield Target(R, f"{operation}: wall, of {other}", figure, limit)
+    pause = results.wall(R, servers.PAUSE, mine)
+    yield Target(R, servers.PAUSE, None if pause is None else pause * 1e3, 50.0, "ms")
     over = more(results, "run -- true", "in memory", "true")
     yield Target(small.NAME, "run -- true, unchanged: wall over `true`", over, 15.0, "ms")
     over = more(results, f"list of {small.KEPT}", "list", "hello world")

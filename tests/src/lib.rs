@@ -8,6 +8,7 @@
 mod base;
 mod chance;
 mod corpus;
+mod fetched;
 mod output;
 mod patience;
 mod record;
@@ -18,6 +19,7 @@ mod user;
 
 pub use chance::{Chance, times};
 pub use corpus::corpus;
+pub use fetched::fetched;
 pub use output::Output;
 pub use patience::{PATIENCE, until};
 pub use record::{Entry, Record, Restores, assert_back, assert_same};

@@ -9,6 +9,7 @@
 //! covered: roles, other databases, what is set for the whole server; sequences that are read
 //! ahead by a session come back as they were stored, not as it remembers them.
 
+mod amount;
 mod attributes;
 mod auth;
 mod beyond;
@@ -49,9 +50,9 @@ impl Backend for Postgres {
         let facts = attributes::read(&mut server.wire, &database)?;
         let policy = Policy::of(target, occasion == "restore" || occasion == "again");
         let mut parts = Vec::new();
+        let before = State::of(&previous).ok();
         let (state, tables) = match way(target, &mut server, policy)? {
             Way::Copy => {
-                let before = State::of(&previous).ok();
                 let capture = Capture { target, number: &number, before: before.as_ref(), policy };
                 capture.run(&mut server, occasion == "look")?
             }
@@ -70,6 +71,11 @@ impl Backend for Postgres {
         match &*occasion {
             "" => {
                 ties::forewarn(&mut server.wire, &database)?;
+                if let State::Copied(copied) = &state
+                    && before.as_ref() != Some(&state)
+                {
+                    amount::tell(target, &mut server, &copied.owner, &copied.name())?;
+                }
                 beyond::forewarn(&mut server.wire, &facts)?;
             }
             // Where undos left them, undos name them.

@@ -1,4 +1,4 @@
-//! The redis backend: the data of a Redis server (6 or 7), over TCP, without TLS.
+//! The redis backend: the data of a Redis server (6 to 8), over TCP, without TLS.
 //!
 //! A snapshot is a copy that the server makes as for a replica, without a file of its own:
 //! exact, of one point in time, while clients go on writing. A restore fills empty databases and exchanges them

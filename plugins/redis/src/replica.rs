@@ -5,14 +5,26 @@
 //! time. One that cannot write it refuses all writes from then on. Such a server is refused
 //! before it is asked.
 //!
-//! A server lets replicas wait for each other for some seconds. That wait is taken off while
-//! the copy begins, where we may, and then put back.
+//! A server lets replicas wait for each other for some seconds. Where we may, that wait is taken off
+//! for the moment in which the copy begins. All of that is one message, which ends with putting
+//! it back: what becomes of us after it is sent changes nothing on the server.
 
+use crate::scope::field;
 use crate::wire::{Reply, Wire, put, refused, strange};
 use snapback_sdk::{Error, ErrorKind, Result, report};
+use std::time::Duration;
 
 const DISKLESS: &[u8] = b"repl-diskless-sync";
 const DELAY: &[u8] = b"repl-diskless-sync-delay";
+/// Says that a copy of unknown length is taken.
+const CAPABLE: &[&[u8]] = &[b"REPLCONF", b"capa", b"eof"];
+/// Has the server say nothing to the next command.
+const SILENT: &[&[u8]] = &[b"CLIENT", b"REPLY", b"SKIP"];
+/// What a server does beside its work, one of them at once.
+const WORKS: [&str; 3] = ["rdb_bgsave_in_progress", "aof_rewrite_in_progress", "module_fork_in_progress"];
+/// How often, and how long each time, their end is waited for.
+const TURNS: usize = 150;
+const TURN: Duration = Duration::from_millis(20);
 /// The first version that sends copies directly unless it is told not to.
 const DIRECT: u32 = 7;
 
@@ -39,14 +51,11 @@ pub enum End {
 pub fn begin(wire: &mut Wire, replica: &mut Wire, major: u32) -> Result<Begun> {
     let diskless = setting(wire, DISKLESS)?;
     refuse_disk(diskless.as_deref(), major)?;
-    replica.ask(&[b"REPLCONF", b"capa", b"eof"])?;
+    replica.ask(CAPABLE)?;
     let delay = setting(wire, DELAY)?.filter(|delay| delay != "0");
-    let delay = delay.filter(|_| wire.ask(&[b"CONFIG", b"SET", DELAY, b"0"]).is_ok());
-    let position = position(replica);
-    if let Some(delay) = delay {
-        wire.ask(&[b"CONFIG", b"SET", DELAY, delay.as_bytes()])?;
-    }
-    let position = position?;
+    let delay = if delay.is_some() && may_be_silent(replica)? { delay } else { None };
+    await_turn(wire)?;
+    let position = position(replica, delay.as_deref())?;
     let head = next_line(replica)?;
     let end = end(&head).ok_or_else(|| strange("no size of the copy"))?;
     if diskless.is_none() && matches!(end, End::After(_)) {
@@ -55,10 +64,47 @@ pub fn begin(wire: &mut Wire, replica: &mut Wire, major: u32) -> Result<Begun> {
     Ok(Begun { position, end })
 }
 
-fn position(replica: &mut Wire) -> Result<u64> {
-    let mut command = Vec::new();
-    put(&mut command, &[b"PSYNC", b"?", b"-1"]);
-    replica.send(&command)?;
+/// Waits a little until the server does nothing beside its work: the copy before this one may have ended just
+/// now. While it does, it begins no other, and then only once the replicas' wait is over.
+fn await_turn(wire: &mut Wire) -> Result<()> {
+    for _ in 0..TURNS {
+        let info = wire.text(&[b"INFO", b"persistence"])?;
+        if WORKS.iter().all(|work| field(&info, work) != Some("1")) {
+            break;
+        }
+        wire.await_more(TURN)?;
+    }
+    Ok(())
+}
+
+/// Whether the server leaves out a reply where it is asked to.
+fn may_be_silent(replica: &mut Wire) -> Result<bool> {
+    let mut commands = Vec::new();
+    put(&mut commands, SILENT);
+    // What it takes, as it did before.
+    (0..2).for_each(|_| put(&mut commands, CAPABLE));
+    replica.send(&commands)?;
+    match replica.reply() {
+        Ok(_) => Ok(true),
+        Err(_) => replica.replies(2).map(|()| false),
+    }
+}
+
+/// Asks for the copy; where it is of. `delay` is what the replicas' wait is set to, unless it stays: who
+/// may not set it waits.
+fn position(replica: &mut Wire, delay: Option<&str>) -> Result<u64> {
+    let mut commands = Vec::new();
+    if delay.is_some() {
+        // While a reply waits to be sent no copy is begun, and one later would be taken for what follows it.
+        put(&mut commands, SILENT);
+        put(&mut commands, &[b"CONFIG", b"SET", DELAY, b"0"]);
+    }
+    put(&mut commands, &[b"PSYNC", b"?", b"-1"]);
+    if let Some(delay) = delay {
+        put(&mut commands, SILENT);
+        put(&mut commands, &[b"CONFIG", b"SET", DELAY, delay.as_bytes()]);
+    }
+    replica.send(&commands)?;
     let said = next_line(replica)?;
     let position = said.strip_prefix("+FULLRESYNC ").and_then(|rest| rest.split(' ').nth(1)?.parse().ok());
     position.ok_or_else(|| said.strip_prefix('-').map_or_else(|| strange(&said), refused))

@@ -3,14 +3,17 @@
 
 mod laws;
 mod postgres;
+mod reach;
 pub mod redis;
 mod together;
+mod versions;
 
 use crate::sandbox;
 use snapback_tests::{Running, Sandbox, User, is_root, until};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Where the component `name` is checked in.
 pub fn component(name: &str) -> String {
@@ -58,6 +61,19 @@ fn there_and_back(s: &Sandbox, change: &str, record: impl Fn() -> String) {
     assert_eq!((record(), s.read("f")), (after, "1\n".to_owned()));
     s.ok(["undo"]);
     assert_eq!(record(), before);
+}
+
+/// An undo that is killed: in every other `round` a `moment` after its start, in the others that
+/// long after its journal says what it is about to do.
+fn killed(s: &Sandbox, round: u64, moment: Duration) {
+    if round % 2 == 1 {
+        s.cut_short(&["undo"], moment / 8);
+        return;
+    }
+    let mut undo = s.start(["undo"]);
+    std::thread::sleep(moment);
+    undo.signal(rustix::process::Signal::KILL);
+    undo.wait();
 }
 
 /// Agrees to what is asked for.

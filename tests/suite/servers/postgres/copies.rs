@@ -253,3 +253,27 @@ fn tables_that_differ_are_named() {
     server.psql("app", "INSERT INTO people(name, age) VALUES ('new', 1)");
     s.ok(["diff", "@0", "-p"]).prints("public.people").prints("500 rows, then 501 rows");
 }
+
+#[test]
+fn what_the_copies_take_on_the_server_is_said() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    server.psql(
+        "app",
+        "CREATE TABLE big AS SELECT repeat(md5(i::text), 30) AS text FROM generate_series(1, 9000) i",
+    );
+    let s = project(&server, "");
+    s.ok(["snap", "-v"]).says("1 copy takes").says("MB on the server");
+    // A second one, and less room for them: that is said without being asked for.
+    super::declare(&s, &server, "copies-size = \"20MiB\"");
+    super::agree(&s);
+    server.psql("app", "DELETE FROM big WHERE text LIKE '0%'");
+    let all = "SELECT sum(pg_database_size(oid)) FROM pg_database WHERE datname LIKE 'snapback%'";
+    let said = s.ok(["snap"]).says("more than 21.0 MB (`copies-size`)").says("snapback gc --keep N").err();
+    let taken: f64 = server.psql("postgres", all).parse().unwrap();
+    assert!(said.contains(&format!("2 copies take {:.1} MB on the server", taken / 1e6)), "{said}");
+    // Nothing is said where nothing was copied.
+    s.ok(["snap"]).never_says("on the server");
+}

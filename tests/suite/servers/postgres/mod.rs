@@ -10,13 +10,14 @@ mod shared;
 mod steps;
 mod ties;
 
-use super::{agree, free_port, place, refused, server_user, start, there_and_back, until, with};
+use super::{agree, free_port, killed, place, refused, server_user, start, there_and_back, until, with};
 pub use server::Server;
 use snapback_tests::{Sandbox, have};
 use std::path::Path;
+pub use steps::{MIGRATION, SCHEMA, migrate};
 
 /// Where Debian has the programs of the server.
-const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+pub const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 
 /// Whether the tests can run here.
 pub fn ready() -> bool {
@@ -28,11 +29,11 @@ pub fn ready() -> bool {
 }
 
 /// A project with the component, one file and a target for `server`, agreed to.
-fn project(server: &Server, more: &str) -> Sandbox {
+pub fn project(server: &Server, more: &str) -> Sandbox {
     super::project("postgres", target(server.port, more))
 }
 
-fn declare(s: &Sandbox, server: &Server, more: &str) {
+pub fn declare(s: &Sandbox, server: &Server, more: &str) {
     s.write("snapback.toml", target(server.port, more));
 }
 

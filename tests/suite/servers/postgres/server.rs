@@ -4,10 +4,11 @@ use super::{PROGRAMS, free_port, place, server_user, start, until};
 use crate::sandbox;
 use rustix::process::Signal;
 use snapback_tests::{Output, Running, Sandbox};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// Who may come in, and how.
 const RULES: &str = "host all scram 127.0.0.1/32 scram-sha-256\nhost all mdfive 127.0.0.1/32 md5\n\
@@ -17,19 +18,29 @@ const RULES: &str = "host all scram 127.0.0.1/32 scram-sha-256\nhost all mdfive 
 /// The server, with a database `app`; it ends when this is dropped.
 pub struct Server {
     pub port: u16,
+    /// Where its programs are.
+    programs: PathBuf,
+    /// Where pg_dump and pg_restore are that can treat it.
+    dumps: PathBuf,
     dir: PathBuf,
     running: Option<Running>,
     world: Sandbox,
 }
 
 impl Server {
-    /// One with an empty database.
+    /// Debian's, with an empty database.
     pub fn start() -> Self {
+        Self::of(Path::new(PROGRAMS), Path::new(PROGRAMS))
+    }
+
+    /// The one whose `programs` these are; in `dumps` are pg_dump and pg_restore that can treat it.
+    pub fn of(programs: &Path, dumps: &Path) -> Self {
         let world = sandbox();
         let dir = place(&world, "postgres");
-        let copied = Command::new("cp").args(["-a"]).arg(fresh()).arg(dir.join("data")).status();
+        let copied = Command::new("cp").args(["-a"]).arg(fresh(programs)).arg(dir.join("data")).status();
         assert!(copied.is_ok_and(|status| status.success()));
-        let mut server = Self { port: free_port(), dir, running: None, world };
+        let [programs, dumps] = [programs, dumps].map(Path::to_owned);
+        let mut server = Self { port: free_port(), programs, dumps, dir, running: None, world };
         server.up();
         server.psql("postgres", "CREATE DATABASE app");
         server
@@ -49,7 +60,7 @@ impl Server {
         ];
         let mut words: Vec<&str> = fixed.to_vec();
         more.iter().for_each(|word| words.extend(["-c", word]));
-        self.running = Some(start(&Path::new(PROGRAMS).join("postgres"), &words, &self.dir));
+        self.running = Some(start(&self.programs.join("postgres"), &words, &self.dir));
         until("the server", || self.try_psql("postgres", "SELECT 1").code() == 0);
     }
 
@@ -91,7 +102,7 @@ impl Server {
 
     /// All that `pg_dump` knows of the database, and of it as a whole.
     pub fn record(&self) -> String {
-        let mut dump = self.world.command("pg_dump");
+        let mut dump = self.world.command(self.dumps.join("pg_dump"));
         dump.args(self.words().split(' ')).args(["--create", "--blobs", "app"]);
         let dump = self.world.finish(&mut dump);
         dump.exits(0);
@@ -117,8 +128,8 @@ impl Server {
 
     /// Ends the sessions in the database: a client that is killed leaves one that sleeps on.
     pub fn end_sessions(&self) {
-        let end = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'app'";
-        self.psql("postgres", end);
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'app'";
+        until("the end of the sessions", || self.psql("postgres", end).is_empty());
     }
 
     /// A session in the database, which sleeps, called `webapp`.
@@ -138,13 +149,14 @@ impl Drop for Server {
     }
 }
 
-/// A directory as `initdb` makes it, made once.
-fn fresh() -> &'static Path {
-    static FRESH: OnceLock<(PathBuf, Sandbox)> = OnceLock::new();
-    let (path, _) = FRESH.get_or_init(|| {
+/// A directory as these programs' `initdb` makes it, made once.
+fn fresh(programs: &Path) -> PathBuf {
+    static FRESH: OnceLock<Mutex<BTreeMap<PathBuf, (PathBuf, Sandbox)>>> = OnceLock::new();
+    let mut fresh = FRESH.get_or_init(Mutex::default).lock().expect("none failed");
+    let (path, _) = fresh.entry(programs.to_owned()).or_insert_with(|| {
         let world = sandbox();
         let dir = place(&world, "fresh");
-        let mut initdb = Command::new(Path::new(PROGRAMS).join("initdb"));
+        let mut initdb = Command::new(programs.join("initdb"));
         initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "-D"]);
         initdb.arg(dir.join("data")).env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8");
         server_user().become_in(&mut initdb);
@@ -153,5 +165,5 @@ fn fresh() -> &'static Path {
         fs::write(dir.join("data/pg_hba.conf"), RULES).unwrap();
         (dir.join("data"), world)
     });
-    path
+    path.clone()
 }

@@ -5,14 +5,20 @@ use std::fmt::Write;
 
 /// One of each type and encoding, in two databases, and a library of functions.
 pub fn fill(server: &Server) {
+    types(server);
+    let load = "FUNCTION LOAD \"#!lua name=mylib\\nredis.register_function('f', function() return 7 end)\"";
+    assert_eq!(server.cli(load), "mylib");
+}
+
+/// One of each type and encoding, in two databases.
+pub fn types(server: &Server) {
     let mut lines = String::from(
         "SET text hello\nSET number 12345\nSET \"\\x00\\xff\\r\\n key\" \"\\x00\\xfe\\r\\n value\"\nSET empty \"\"\n\
          SET later 1 PXAT 4102444800123\nAPPEND packed aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\
          SADD numbers 3 1 2\nSADD words b a c\nHSET h f v g w\nRPUSH l b a c\nZADD z 1.5 one -inf low inf high\n\
          PFADD hll a b c\nSETBIT bits 100 1\nGEOADD geo 13.361389 38.115556 Palermo\n\
          XADD s 1-1 a 1\nXADD s 2-1 b 2\nXADD s 3-1 c 3\nXDEL s 2-1\nXGROUP CREATE s g 0\n\
-         XREADGROUP GROUP g alice COUNT 1 STREAMS s >\nXGROUP CREATECONSUMER s g bob\n\
-         FUNCTION LOAD \"#!lua name=mylib\\nredis.register_function('f', function() return 7 end)\"\n",
+         XREADGROUP GROUP g alice COUNT 1 STREAMS s >\nXGROUP CREATECONSUMER s g bob\n",
     );
     for n in 0..600 {
         let _ = writeln!(

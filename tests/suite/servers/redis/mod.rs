@@ -8,7 +8,8 @@ mod server;
 mod steps;
 mod writers;
 
-use super::{agree, component, free_port, place, refused, start, there_and_back, until, with};
+use super::{agree, component, free_port, killed, place, refused, start, there_and_back, until, with};
+pub use exact::{fill, types};
 pub use server::Server;
 use snapback_tests::{Sandbox, have};
 
@@ -18,7 +19,7 @@ pub fn ready() -> bool {
 }
 
 /// A project with the component, one file and a target for `server`, agreed to.
-fn project(server: &Server, more: &str) -> Sandbox {
+pub fn project(server: &Server, more: &str) -> Sandbox {
     super::project("redis", target(server.port, more))
 }
 

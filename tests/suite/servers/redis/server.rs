@@ -10,6 +10,7 @@ use std::process::Command;
 pub struct Server {
     pub port: u16,
     dir: PathBuf,
+    program: PathBuf,
     arguments: Vec<String>,
     running: Option<Running>,
     // Its directory lies in this.
@@ -17,16 +18,25 @@ pub struct Server {
 }
 
 impl Server {
-    /// An empty one, with more lines of configuration.
+    /// Debian's, empty, with more lines of configuration.
     pub fn start(configuration: &[&str]) -> Self {
+        Self::of(
+            Path::new("/usr/bin/redis-server"),
+            &[&["--enable-debug-command yes"], configuration].concat(),
+        )
+    }
+
+    /// One of this `program`.
+    pub fn of(program: &Path, configuration: &[&str]) -> Self {
         let world = sandbox();
         let dir = place(&world, "redis");
         let port = free_port();
-        let fixed = format!("--port {port} --bind 127.0.0.1 --enable-debug-command yes --save");
+        let fixed = format!("--port {port} --bind 127.0.0.1 --save");
         let mut arguments: Vec<String> = fixed.split(' ').map(str::to_owned).collect();
         arguments.push(String::new());
         arguments.extend(configuration.iter().flat_map(|line| line.split(' ')).map(str::to_owned));
-        let mut server = Self { port, dir, arguments, running: None, _world: world };
+        let program = program.to_owned();
+        let mut server = Self { port, dir, program, arguments, running: None, _world: world };
         server.up();
         server
     }
@@ -40,7 +50,7 @@ impl Server {
 
     fn up(&mut self) {
         let words: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        self.running = Some(start(Path::new("/usr/bin/redis-server"), &words, &self.dir));
+        self.running = Some(start(&self.program, &words, &self.dir));
         until("the server", || {
             let said = self.cli("PING");
             said.contains("PONG") || said.contains("NOAUTH")
