@@ -1,6 +1,6 @@
 //! Undo works like in an editor: what one step is, where it goes, what ends a redo.
 
-use crate::{each_user, newest};
+use crate::{each_user, newest, sandbox};
 use snapback_tests::{Record, Sandbox, assert_back};
 
 /// What the file `f` of the project says.
@@ -142,6 +142,21 @@ fn a_failing_command_is_undone_when_that_was_asked_for() {
         s.ok(["run", "--undo-on-failure", "--", "sh", "-c", "echo B > f"]);
         assert_eq!(state(s), "B");
     });
+}
+
+#[test]
+fn a_failing_command_that_has_undone_itself_ends_with_its_own_code() {
+    for before in [false, true] {
+        let s = sandbox();
+        s.write("f", "0");
+        if before {
+            s.run("echo A > f");
+        }
+        let was = s.read("f");
+        let script = "echo B > f; \"$SNAPBACK\" undo -q --yes; exit 9";
+        s.snapback(["run", "--undo-on-failure", "--", "sh", "-c", script]).exits(9);
+        assert_eq!(s.read("f"), was);
+    }
 }
 
 #[test]

@@ -276,12 +276,14 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
     }
     // The command has ended: what was asked of it does not stop the undo.
     drop(signals);
-    let undone = session.plan(&Ask::Undo, &[], &[]).and_then(|plan| {
-        let plan = match put_back::takes_back(&plan, id) {
-            true => plan,
-            // Inside another run, or after a step of the command's own: to the same state.
-            false => session.plan(&Ask::Restore(id.clone()), &[], &[])?,
-        };
+    let undo = match session.plan(&Ask::Undo, &[], &[]) {
+        Ok(plan) if put_back::takes_back(&plan, id) => Ok(plan),
+        Err(error) if error.kind() != Kind::NotFound => Err(error),
+        // Inside another run, or after a step of the command's own, which may have been this
+        // very undo: to the same state.
+        _ => session.plan(&Ask::Restore(id.clone()), &[], &[]),
+    };
+    let undone = undo.and_then(|plan| {
         put_back::forewarn(context, &plan);
         put_back::carry_out(context, &session, plan, false)
     });
