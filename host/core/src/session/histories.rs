@@ -91,6 +91,8 @@ pub struct Collected {
 /// How orphans are gone through.
 #[derive(Clone, Copy)]
 struct How {
+    /// What their age is counted to.
+    now: Timestamp,
     /// Nothing is changed.
     dry: bool,
     /// What may not answer is asked all the same.
@@ -195,6 +197,10 @@ impl<'a> Histories<'a> {
     /// # Errors
     /// When the state directory cannot be written.
     pub fn collect(&self, dry: bool, patient: bool) -> Result<Collected> {
+        self.collect_at(self.env.clock.now(), dry, patient)
+    }
+
+    fn collect_at(&self, now: Timestamp, dry: bool, patient: bool) -> Result<Collected> {
         let mut collected = Collected::default();
         if !self.env.state.is_dir() {
             return Ok(collected);
@@ -208,13 +214,13 @@ impl<'a> Histories<'a> {
                 Whereabouts::Gone => {
                     // What lay on the state directory's own file system was linked with it.
                     let linked = known.on.is_some() && known.on == self.mounts.on(&self.env.state);
-                    let how = How { dry, patient, linked };
+                    let how = How { now, dry, patient, linked };
                     self.one(self.history(known), &state, how, &mut collected)?;
                 }
             }
         }
         for history in self.rootless(&known) {
-            self.one(history, &state, How { dry, patient, linked: false }, &mut collected)?;
+            self.one(history, &state, How { now, dry, patient, linked: false }, &mut collected)?;
         }
         if !dry {
             let left = state.names()?.into_iter().filter(|name| name.starts_with(GONE.as_bytes()));
@@ -224,8 +230,7 @@ impl<'a> Histories<'a> {
     }
 
     fn one(&self, history: History, state: &Dir, how: How, collected: &mut Collected) -> Result<()> {
-        let now = self.env.clock.now();
-        let age = history.used.map(|used| now.duration_since(used)).filter(|age| *age >= KEPT);
+        let age = history.used.map(|used| how.now.duration_since(used)).filter(|age| *age >= KEPT);
         let Some(age) = age else {
             collected.young += 1;
             return Ok(());
@@ -292,12 +297,15 @@ impl Session {
         let env = self.env();
         let stamp = env.state.join(std::ffi::OsStr::from_bytes(LOOKED));
         let looked = fs::metadata(&stamp).and_then(|meta| meta.modified());
-        if looked.is_ok_and(|time| time.elapsed().is_ok_and(|age| age < EVERY)) {
+        if looked.as_ref().is_ok_and(|time| time.elapsed().is_ok_and(|age| age < EVERY)) {
             return;
         }
         let Ok(state) = Dir::open(&env.state) else { return };
-        if env.disk.write_cache(&state, LOOKED, b"", 0o600).is_ok() {
-            let _ = Histories::of(env).collect(false, false);
+        if env.disk.write_cache(&state, LOOKED, b"", 0o600).is_ok()
+            // Who was not old enough then goes another day: the clock may be wrong this once.
+            && let Some(then) = looked.ok().and_then(timestamp)
+        {
+            let _ = Histories::of(env).collect_at(then.min(env.clock.now()), false, false);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Keeping the history within bounds: which snapshots go, and giving their space back.
 //!
 //! Never dropped: what an unfinished step needs, what the next undo and redo need, the
-//! newest run, runs that are going on, and pinned snapshots. A record goes in one step
+//! newest run, runs that are going on, and pinned snapshots. Unless it was asked for, by age
+//! goes only what was too old when the snapshot before the newest was taken: the clock may be
+//! wrong this once, and nobody would get back what that drops. A record goes in one step
 //! (a rename); a crash after that leaves only what the next command removes.
 
 use super::capture::holds_with_git;
@@ -16,7 +18,7 @@ use crate::object::Key;
 use crate::project::user::Retention;
 use crate::store::gc::{self, Sweep};
 use crate::tree::apply::{self, Left};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -72,7 +74,7 @@ impl Session {
         if ids.len() <= kept.keep && !over && !crowded && !self.has_old(&ids, kept) {
             return Ok(());
         }
-        let dropped = self.drop_all(self.surplus(&bounds, over)?)?;
+        let dropped = self.drop_all(self.surplus(&bounds, over, self.settled(&ids))?)?;
         let uncollected = self.uncollected() + dropped.len();
         if over || uncollected >= COLLECT_AFTER {
             self.collect(Sweep::Worthwhile)?;
@@ -93,7 +95,7 @@ impl Session {
             None => apply::clear_saved(self.opened(), false, &self.env().cancel)?,
             Some(_) => apply::saved(self.opened().dir())?,
         };
-        let dropped = self.drop_all(self.surplus(&self.bounds(bounds), true)?)?;
+        let dropped = self.drop_all(self.out_of(bounds)?)?;
         self.release(|id| !dropped.contains(id))?;
         let freed = self.collect(Sweep::Worthwhile)?;
         Ok(Freed { dropped, bytes: freed.bytes, problems: freed.problems, left })
@@ -102,7 +104,7 @@ impl Session {
     fn has_old(&self, ids: &[Id], kept: &Retention) -> bool {
         let Ok(within) = SignedDuration::try_from(kept.keep_within) else { return false };
         let oldest = ids.last().and_then(|id| self.load(id).ok());
-        oldest.is_some_and(|s| self.env().clock.now().duration_since(s.created.0) > within)
+        oldest.is_some_and(|s| self.settled(ids).duration_since(s.created.0) > within)
     }
 
     pub(super) fn drop_all(&self, ids: Vec<Id>) -> Result<Vec<Id>> {
@@ -177,7 +179,7 @@ impl Project {
     /// # Errors
     /// When the store cannot be read.
     pub fn would_free(&self, bounds: &Bounds) -> Result<Freed> {
-        let dropped = self.surplus(&self.bounds(bounds), true)?;
+        let dropped = self.out_of(bounds)?;
         let plan = self.sweep_plan(Sweep::Worthwhile, &dropped)?;
         let left = apply::saved(self.need_store()?.dir())?;
         Ok(Freed { dropped, bytes: plan.bytes(), problems: plan.problems, left })
@@ -193,12 +195,29 @@ impl Project {
         }
     }
 
-    /// Which snapshots are out of `bounds`, oldest last.
-    fn surplus(&self, bounds: &Bounds, by_size: bool) -> Result<Vec<Id>> {
+    /// Which snapshots are out of what is `asked`, and of the user's bounds where that leaves
+    /// them open.
+    fn out_of(&self, asked: &Bounds) -> Result<Vec<Id>> {
+        let now = match asked.keep_within {
+            Some(_) => self.env.clock.now(),
+            None => self.settled(&self.ids()?),
+        };
+        self.surplus(&self.bounds(asked), true, now)
+    }
+
+    /// The time that ages are counted to: that of the snapshot before the newest of `ids`, if
+    /// that is in the past.
+    fn settled(&self, ids: &[Id]) -> Timestamp {
+        let now = self.env.clock.now();
+        let before = ids.get(1).and_then(|id| self.load(id).ok());
+        before.map_or(now, |before| before.created.0.min(now))
+    }
+
+    /// Which snapshots are out of `bounds` at the time `now`, oldest last.
+    fn surplus(&self, bounds: &Bounds, by_size: bool, now: Timestamp) -> Result<Vec<Id>> {
         let ids = self.ids()?;
         let records: Vec<Snapshot> = ids.iter().filter_map(|id| self.load(id).ok()).collect();
         let needed = self.needed(&records)?;
-        let now = self.env.clock.now();
         let mut surplus = Vec::new();
         let mut kept_bytes = 0u64;
         let total = self.need_store()?.usage()?.1;

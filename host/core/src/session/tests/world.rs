@@ -144,6 +144,10 @@ impl World {
         self.clock.0.fetch_add(days * 86_400, Ordering::Relaxed);
     }
 
+    pub fn sooner(&self, days: u64) {
+        self.clock.0.fetch_sub(days * 86_400, Ordering::Relaxed);
+    }
+
     pub fn session(&self) -> Session {
         self.open().unwrap().lock().unwrap()
     }
