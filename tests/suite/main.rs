@@ -30,6 +30,7 @@ mod not_covered;
 mod outlives;
 mod plugins;
 mod reading;
+mod replaced;
 mod retention;
 mod review;
 mod selection;

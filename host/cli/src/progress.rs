@@ -198,6 +198,14 @@ impl Report for Progress {
         self.aside(|talk| talk.found_history(place));
     }
 
+    fn set_aside(&self, place: &Path) {
+        self.aside(|talk| talk.set_aside(place));
+    }
+
+    fn other_history(&self, place: &Path) {
+        self.aside(|talk| talk.other_history(place));
+    }
+
     fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
         self.aside(|talk| talk.omitted(target, subject, reason));
     }

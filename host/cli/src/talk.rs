@@ -7,7 +7,8 @@
 
 use crate::json::Problem;
 use crate::render::plan::refusals;
-use snapback_core::error::{Error, Kind, escaped};
+use snapback_core::error::{Error, Kind, escaped, shell_word};
+use snapback_core::project::STORE;
 use snapback_core::report::Report;
 use snapback_core::session::Finished;
 use std::fmt::Display;
@@ -94,6 +95,20 @@ impl Report for Talk {
     fn found_history(&self, place: &std::path::Path) {
         let place = snapback_core::error::show(place);
         self.say(format_args!("the project's history was missing, and is there again from {place}"));
+    }
+
+    fn set_aside(&self, place: &std::path::Path) {
+        let store = place.with_file_name(STORE);
+        let (aside, store) = (shell_word(place), shell_word(&store));
+        self.detail(format_args!(
+            "another history stood in its place, and is {aside} now; \
+             `mv {store} {store}.own && mv {aside} {store}` goes on with that one"
+        ));
+    }
+
+    fn other_history(&self, place: &std::path::Path) {
+        let place = snapback_core::error::show(place);
+        self.say(format_args!("another history stands here now; the one that was here is kept in {place}"));
     }
 
     fn omitted(&self, target: &str, subject: &[u8], reason: &str) {

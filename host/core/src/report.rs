@@ -55,6 +55,17 @@ pub trait Report: Send + Sync {
         let _ = place;
     }
 
+    /// Another store stood in the place of the project's own, and is at `place` now.
+    fn set_aside(&self, place: &std::path::Path) {
+        let _ = place;
+    }
+
+    /// The project's root has a store of its own; the history that it had before is kept at
+    /// `place`.
+    fn other_history(&self, place: &std::path::Path) {
+        let _ = place;
+    }
+
     /// Work began that may take long; `unit` is "bytes" or "items".
     fn begin(&self, title: &str, total: Option<u64>, unit: &str) {
         let _ = (title, total, unit);

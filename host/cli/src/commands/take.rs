@@ -36,10 +36,11 @@ pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
         request.selection.allow_huge = true;
     }
     interrupted(context, &project);
-    let before = project.outlived().map(Path::to_owned);
+    // What lost its store may be another project by now.
+    let is_anew = project.root().join(STORE).symlink_metadata().is_err();
+    let before = project.outlived().filter(|_| is_anew).map(Path::to_owned);
     let session = project.lock()?;
     if let Some(place) = before {
-        // What stands here may be another project by now.
         let (place, store) = (show(&place), show(&session.root().join(STORE)));
         context
             .talk

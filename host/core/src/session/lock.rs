@@ -67,8 +67,8 @@ impl Session {
                 Purpose::Aside => store.try_lock()?.ok_or_else(|| Error::new(Kind::Busy, waiting))?,
                 _ => store.lock(&mut || report.waiting(waiting))?,
             };
-            // A command may have removed the store while this one waited.
-            if is_at(&store, &path) {
+            // A command may have removed the store while this one waited, or put another there.
+            if is_at(&store, &path) && twin::replaced(&project.env, project.known).is_none() {
                 break (store, lock);
             }
         };
@@ -81,6 +81,7 @@ impl Session {
         };
         if at_root {
             identify(&project, &store)?;
+            project.known = true;
             // Whose store it is shows in other ways, too.
             let _ = store.settle();
         }
@@ -198,12 +199,11 @@ pub(super) fn moved(store: &Store, root: &Path) -> Option<PathBuf> {
 
 /// The store at `path`, made again from its twin when it is gone, or new; whether it is new.
 fn open(project: &mut Project, path: &Path) -> Result<(Arc<Store>, bool)> {
-    if let Some(store) = project.store.take()
-        && is_at(&store, path)
-    {
+    let (opened, env) = (project.store.take(), &project.env);
+    let replaced = twin::bring_back(env, &|| twin::replaced(env, project.known))?;
+    if let Some(store) = opened.filter(|store| !replaced && is_at(store, path)) {
         return Ok((store, false));
     }
-    let env = &project.env;
     // Where no store stands there is no lock to wait for.
     if !Store::is_finished(path) {
         bring_back_missed(env)?;
@@ -223,12 +223,7 @@ fn open(project: &mut Project, path: &Path) -> Result<(Arc<Store>, bool)> {
 /// Gives the store at the project's root what it lacks and its twin has; whether there
 /// was anything.
 fn bring_back_missed(env: &Environment) -> Result<bool> {
-    let Some(twin) = twin::missed(env) else { return Ok(false) };
-    let any = twin::bring_back(env, &twin)?;
-    if any {
-        env.report.found_history(&twin);
-    }
-    Ok(any)
+    twin::bring_back(env, &|| twin::lost(env))
 }
 
 /// Whether `store` is what stands at `path` now.
@@ -244,12 +239,16 @@ fn is_at(store: &Store, path: &Path) -> bool {
 /// own, so that the two do not share a twin; a moved one is known at its new place only.
 fn identify(project: &Project, store: &Store) -> Result<()> {
     let (env, registry) = (&project.env, project.registry());
+    let own = twin::find(env);
     // Nothing else is lost with an identity.
-    let mut id = store.id().or_else(|_| store.renew_id())?;
+    let id = store.id();
+    let had_one = id.is_ok();
+    let mut id = id.or_else(|_| store.renew_id())?;
     if registry.get(&env.root).is_some_and(|known| known.store == id) {
         let _ = registry.put(&env.disk, &env.root, &id, None);
         return Ok(());
     }
+    own.filter(|_| had_one).iter().for_each(|own| env.report.other_history(own));
     // A store that was trusted stays so when it is moved.
     let trusted = registry.all().into_iter().find(|known| known.store == id).and_then(|known| known.trusted);
     // Should the registry not let go of what it has, the identity is left as it is.

@@ -129,6 +129,9 @@ pub struct Project {
     late: noted::Late,
     /// Whether the project's folder was gone, and was made again.
     made: AtomicBool,
+    /// Whether this command held the store's lock: the registry knows the store that stood here
+    /// then.
+    known: bool,
 }
 
 impl Project {
@@ -173,6 +176,7 @@ impl Project {
             unkept: release::Unkept::default(),
             late: noted::Late::default(),
             made: AtomicBool::new(false),
+            known: false,
         })
     }
 

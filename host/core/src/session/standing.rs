@@ -71,7 +71,7 @@ pub(super) fn foreign(env: &Environment, dir: &Dir) -> Option<Foreign> {
     }
     let id = dir.read(b"id", 64).ok().and_then(|text| String::from_utf8(text).ok());
     let id = id.as_deref().map(str::trim_end);
-    if id.is_some_and(|id| is_known(env, id)) || (id.is_none() && twin::missed(env).is_some()) {
+    if id.is_some_and(|id| is_known(env, id)) || (id.is_none() && twin::lost(env).is_some()) {
         return None;
     }
     let own = twin::find(env);

@@ -12,9 +12,11 @@
 
 mod dropped;
 mod fill;
+mod replaced;
 
 pub(super) use dropped::TWINS;
 pub(super) use fill::{Filling, same_file};
+pub(super) use replaced::replaced;
 
 use super::{Environment, Project, Session};
 use crate::disk::{Dir, Disk, size_text};
@@ -25,6 +27,7 @@ use crate::project::STORE;
 use crate::project::registry::Registry;
 use crate::store::{Lock, Store};
 use fill::{FILES, is_id, there, unmarked};
+use replaced::{is_another, is_named, set_aside};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -52,9 +55,15 @@ pub(super) fn place_in(state: &Path, id: &str) -> Option<PathBuf> {
     plain.then(|| state.join(id))
 }
 
+/// The twin of the project's store, when that is to be read instead: it has something that
+/// the store lost, or another store took its place.
+pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
+    lost(env).or_else(|| replaced(env, false))
+}
+
 /// The twin of the project's store, when it has something that the store lost. A store
 /// that is another one is none of its business.
-pub(super) fn missed(env: &Environment) -> Option<PathBuf> {
+pub(super) fn lost(env: &Environment) -> Option<PathBuf> {
     let path = env.root.join(STORE);
     let lost = |twin: &PathBuf| is_missed(twin, &path) && is_left_of(twin, &path);
     find(env).filter(|twin| lost(twin) && !dropped::is_behind(twin, &path))
@@ -91,16 +100,21 @@ fn is_missed(twin: &Path, path: &Path) -> bool {
 
 /// Whether what stands at `path` is what is left of the store that `twin` belongs to:
 /// it has the same identity, or none and nothing that the twin has not. One that may not
-/// be entered is taken for it.
+/// be entered is taken for it, unless another one can be.
 fn is_left_of(twin: &Path, path: &Path) -> bool {
-    let id = |dir: &Path| Dir::open(dir).and_then(|dir| dir.read(b"id", 64));
-    match id(path) {
-        Ok(ours) => id(twin).is_ok_and(|theirs| theirs == ours),
+    match id_of(path) {
+        Ok(id) => is_named(twin, &id),
         Err(error) if error.kind() == Kind::NotFound => ["snapshots", "packs"]
             .iter()
             .all(|sub| names(path.join(sub)).is_none_or(|ours| has_all(twin, sub, &ours))),
-        Err(error) => error.kind() == Kind::Denied,
+        Err(error) => error.kind() == Kind::Denied && !is_another(twin, path),
     }
+}
+
+/// What the store in the directory `dir` says that its identity is.
+fn id_of(dir: &Path) -> Result<Vec<u8>> {
+    let text = Dir::open(dir).and_then(|dir| dir.read(b"id", 64))?;
+    Ok(text.trim_ascii_end().to_vec())
 }
 
 /// The names in a directory that are not hidden; none when it cannot be listed.
@@ -121,20 +135,32 @@ fn has_all(place: &Path, sub: &str, names_there: &[Vec<u8>]) -> bool {
     lacking(place, sub, names_there).is_empty()
 }
 
-/// Makes the store at the project's root again from its twin: whatever it lacks. Whether
-/// that was anything; several commands may be about to do it.
+/// Makes the store at the project's root again from the twin that `missed` finds: whatever it
+/// lacks, all of it where another one took its place, which is moved aside. Whether there was
+/// anything; several commands may be about to do it.
 ///
 /// # Errors
 /// When the disk refuses.
-pub(super) fn bring_back(env: &Environment, twin: &Path) -> Result<bool> {
-    let (from, root) = (Dir::open(twin)?, Dir::open(&env.root)?);
-    let _lock = Lock::take(&env.disk, &from, &mut || {})?;
-    if missed(env).as_deref() != Some(twin) {
+pub(super) fn bring_back(env: &Environment, missed: &dyn Fn() -> Option<PathBuf>) -> Result<bool> {
+    let Some(twin) = missed() else { return Ok(false) };
+    let (disk, from, root) = (&env.disk, Dir::open(&twin)?, Dir::open(&env.root)?);
+    let _lock = Lock::take(disk, &from, &mut || {})?;
+    if missed().as_ref() != Some(&twin) {
         return Ok(false);
     }
-    let to = Filling::sub(&env.disk, &root, STORE.as_bytes())?;
-    dropped::take_over(&env.disk, &from, &to)?;
-    Filling { disk: &env.disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
+    let aside = match is_another(&twin, &env.root.join(STORE)) {
+        true => Some(set_aside(disk, &root)?),
+        false => None,
+    };
+    let to = Filling::sub(disk, &root, STORE.as_bytes())?;
+    dropped::take_over(disk, &from, &to)?;
+    Filling { disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
+    if let Some(id) = twin.file_name().filter(|_| !id_of(to.path()).is_ok_and(|id| is_named(&twin, &id))) {
+        // It was written over in place, and so here as well.
+        disk.write_sealed(&to, b"id", &[id.as_bytes(), b"\n"].concat(), 0o400)?;
+    }
+    env.report.found_history(&twin);
+    aside.iter().for_each(|aside| env.report.set_aside(aside));
     Ok(true)
 }
 

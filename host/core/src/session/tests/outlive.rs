@@ -33,26 +33,29 @@ fn two_that_take_over_one_identity_do_not_keep_it_both() {
 fn another_store_in_the_place_of_this_one_gets_nothing_of_its_history() {
     let mut world = World::new();
     world.set("start");
-    world.run("after");
+    let own = world.run("after");
     let store = world.temp.path().join("project/.snapback");
     let kept = twin(&world);
     world.root = world.temp.path().join("other");
     fs::create_dir(&world.root).unwrap();
-    world.take(SnapshotKind::Manual);
+    let others = world.take(SnapshotKind::Manual).snapshot.id;
+    let id = fs::read_to_string(world.root.join(".snapback/id")).unwrap();
     fs::remove_dir_all(&store).unwrap();
     fs::rename(world.root.join(".snapback"), &store).unwrap();
     world.root = world.temp.path().join("project");
-    assert_eq!(world.open().unwrap().ids().unwrap().len(), 1);
+    assert_eq!(world.open().unwrap().ids().unwrap(), std::slice::from_ref(&own), "its own is read");
     drop(world.session());
-    assert_eq!(world.open().unwrap().ids().unwrap().len(), 1);
+    assert_eq!(world.open().unwrap().ids().unwrap(), [own]);
+    // It has what it had, and can be taken instead.
+    let aside = world.root.join(format!(".snapback.{}", &id[..8]));
+    assert_eq!(snapshot::ids(&aside.join("snapshots")).unwrap(), [others]);
+    fs::remove_dir_all(&store).unwrap();
+    fs::rename(&aside, &store).unwrap();
     // Without an identity, and with what the kept history does not have, it is no better.
     for lost in ["id", "birth"] {
         fs::remove_file(store.join(lost)).unwrap();
     }
-    fs::remove_file(
-        world.temp.path().join("state/roots").read_dir().unwrap().next().unwrap().unwrap().path(),
-    )
-    .unwrap();
+    fs::remove_dir_all(world.temp.path().join("state/roots")).unwrap();
     assert!(kept.join("format").exists());
     assert!(world.open().unwrap().foreign().is_some());
     assert_eq!(world.open().unwrap().lock().err().unwrap().kind(), Kind::Denied);
