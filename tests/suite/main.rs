@@ -9,6 +9,7 @@ mod bad_input;
 mod configuration;
 mod crafted;
 mod damage;
+mod displaced;
 mod docker;
 mod ends;
 mod foreign;

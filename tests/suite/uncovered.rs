@@ -232,3 +232,66 @@ fn what_was_left_out_is_in_the_record_with_reason_and_count() {
         s.ok(["show", &id]).prints("a/node_modules  regenerable").prints("2 files  ignored by `*.log`");
     });
 }
+
+#[test]
+fn what_was_left_out_is_somewhere_after_any_number_of_undos() {
+    for second in ["mv d1 d2", "rm -r d1", "mv d1 d2; mkdir -p more/deep; mv d2 more/deep/d3"] {
+        for name in ["data", "node_modules"] {
+            each_user(|s| {
+                s.write("snapback.toml", "[snapshot]\nignore = [\"/data\"]\n");
+                s.sh(&format!("mkdir {name}; echo precious > {name}/f; echo 0 > g"));
+                s.run(&format!("mv {name} d1; echo 1 > g"));
+                s.run(&format!("{second}; echo 2 > g"));
+                s.ok(["undo"]);
+                let undo = s.snapback(["undo"]);
+                undo.exits(3).says(&format!("it was left out as {name}")).says("was moved here since");
+                assert_eq!(s.read("g"), "0\n");
+                assert_eq!(s.read("d1/f"), "precious\n", "{second}");
+                let err = undo.err();
+                let command = err.split("mend it: ").chain(err.split('`'));
+                let command =
+                    command.filter_map(|part| part.strip_prefix("mv ")).next().expect("what brings it back");
+                s.sh(&format!("mv {}", command.split([')', '`']).next().unwrap()));
+                assert_eq!(s.read(&format!("{name}/f")), "precious\n");
+                s.ok(["redo"]);
+                s.ok(["redo"]);
+                assert_eq!(s.read("g"), "2\n");
+            });
+        }
+    }
+}
+
+#[test]
+fn what_becomes_of_the_repository_of_a_submodule_is_noticed() {
+    if !have("git") {
+        return;
+    }
+    let s = sandbox();
+    let git = "git -c user.name=a -c user.email=a@b -c protocol.file.allow=always";
+    s.sh(&format!(
+        "mkdir ../inner; cd ../inner; git init -q; echo l > l; git add .; {git} commit -qm l
+         cd ../project; git init -q; {git} submodule --quiet add ../inner lib; {git} commit -qm 1"
+    ));
+    let changed = "lib/.git/HEAD (changed)";
+    for (deed, told) in [
+        ("cd lib; git status -s", None),
+        ("echo 2 > lib/l; git -C lib status -s; git status -s", None),
+        (&*format!("cd lib; echo 3 > l; {git} commit -qam l2"), Some(changed)),
+        ("git -C lib checkout -q -b other", Some(changed)),
+        ("git -C lib branch more", Some(changed)),
+        ("rm -rf .git/modules", Some("lib/.git/HEAD (gone)")),
+    ] {
+        let run = s.run(deed);
+        let undo = s.snapback(["undo"]);
+        match told {
+            Some(told) => {
+                run.says(told);
+                undo.says(told);
+            }
+            None => {
+                run.never_says("lib/.git/HEAD (changed");
+                undo.never_says("lib/.git/HEAD (changed");
+            }
+        }
+    }
+}

@@ -77,6 +77,9 @@ pub struct Call {
     pub cover: Arc<Vec<Part>>,
     /// Subjects (paths inside the target) to which the user narrowed this call; empty: all.
     pub only: Arc<Vec<Vec<u8>>>,
+    /// What the state that is gone to left out and later snapshots have: path in the target,
+    /// and path before.
+    pub carried: Arc<Vec<(Vec<u8>, Vec<u8>)>>,
     /// Paths inside the project that another target captures, with the files beside them.
     pub elsewhere: Arc<Vec<Elsewhere>>,
     /// Where a capture keeps what it locked until the restore that follows; none: what
@@ -109,6 +112,7 @@ impl Call {
             writer: None,
             cover: Arc::default(),
             only: Arc::default(),
+            carried: Arc::default(),
             elsewhere: Arc::default(),
             hold: None,
             partial: false,

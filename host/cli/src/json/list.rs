@@ -175,7 +175,17 @@ mod tests {
         };
         let omitted = vec![(Bytes(b"\xfe".to_vec()), "too odd".to_owned())];
         let (parts, left_out) = (vec![], vec![]);
-        let captured = Captured { target, parts, omitted, bytes: 12, files: 3, left_out, releases: false };
+        let captured = Captured {
+            target,
+            parts,
+            omitted,
+            bytes: 12,
+            files: 3,
+            left_out,
+            releases: false,
+            through: None,
+            carried: Vec::new(),
+        };
         let snapshot = Snapshot {
             format: Snapshot::FORMAT,
             id: id("20260102-030405-7f3a"),

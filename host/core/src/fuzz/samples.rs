@@ -286,6 +286,8 @@ fn snapshot() -> Snapshot {
             paths: vec![Bytes(b"target".to_vec())],
         }],
         releases: false,
+        through: None,
+        carried: Vec::new(),
     };
     Snapshot {
         format: Snapshot::FORMAT,

@@ -12,6 +12,9 @@ use crate::backend::{Part, Target};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::text::Bytes;
+use crate::tree::node::Time;
+use crate::tree::root::Stamp;
+use crate::tree::scan::Stat;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -108,13 +111,59 @@ pub struct Captured {
     /// The parts stand for something outside the store, which goes with them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub releases: bool,
+    /// Where its directory was, when links in the project led there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<Bytes>,
+    /// What an earlier snapshot left out and this one has under another name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<Carried>,
+}
+
+/// Something that was left out, and was renamed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// Its path in the captured directory.
+    pub path: Bytes,
+    /// Its path when it was left out.
+    pub from: Bytes,
+    /// What it looked like then.
+    pub stamp: Seen,
+}
+
+/// What something looked like from outside: inode number, and when that was last changed, in
+/// seconds and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen(u64, Option<(i64, u32)>);
+
+impl From<Stamp> for Seen {
+    fn from(stamp: Stamp) -> Self {
+        Self(stamp.ino, stamp.ctime.map(|time| (time.sec, time.nsec)))
+    }
+}
+
+impl Seen {
+    /// Whether what is as `now` may be the inode that was seen.
+    pub fn is_of(&self, now: &Stat) -> bool {
+        let ctime = self.1.map(|(sec, nsec)| Time { sec, nsec });
+        Stamp { ino: self.0, ctime }.may_be_of(now)
+    }
 }
 
 impl Captured {
     /// Nothing of `target`.
     pub fn nothing(target: Target) -> Self {
         let (parts, omitted, left_out) = (Vec::new(), Vec::new(), Vec::new());
-        Self { target, parts, omitted, bytes: 0, files: 0, left_out, releases: false }
+        Self {
+            target,
+            parts,
+            omitted,
+            bytes: 0,
+            files: 0,
+            left_out,
+            releases: false,
+            through: None,
+            carried: Vec::new(),
+        }
     }
 }
 

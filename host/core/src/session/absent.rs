@@ -1,7 +1,7 @@
 //! What a command removed altogether: the project's folder, or a directory that was
 //! captured.
 //!
-//! A directory that is gone is captured as an empty one that is otherwise as it was
+//! A directory that is gone, or in whose place something else is, is captured as an empty one that is otherwise as it was
 //! stored, and a restore makes it again first. Only beneath the project's root and never
 //! through a link; what else may be missing is the backend's to say. The project's own
 //! folder is made again only in the directory that held it.
@@ -62,7 +62,11 @@ impl Project {
                 return Ok(None);
             }
             let root = Root::decode(&writer.read(&part.content)?)?;
-            if !is_of(&job.target, &root) || !self.is_gone(&root.value)? {
+            let is_there = || -> Result<bool> {
+                let through = job.through.as_ref();
+                Ok(!self.is_gone(&root.value)? && self.displaced(&root.value, through)?.is_none())
+            };
+            if !is_of(&job.target, &root) || is_there()? {
                 return Ok(None);
             }
             roots.push(root);
@@ -138,13 +142,23 @@ impl Session {
             let mut at = Dir::open(&self.env().root)?;
             let last = names.len().saturating_sub(1);
             for (depth, name) in names.into_iter().enumerate() {
-                if at.stat(name)?.is_some() {
-                    // The restore says what is wrong with what it finds there.
-                    let Ok(dir) = at.child(name) else { break };
-                    at = dir;
-                    continue;
-                }
                 let disk = &self.env().disk;
+                if let Some(stat) = at.stat(name)? {
+                    let error = match at.child(name) {
+                        Ok(dir) => {
+                            at = dir;
+                            continue;
+                        }
+                        Err(error) => error,
+                    };
+                    let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
+                    if depth == last && is_own && error.kind() == Kind::Denied {
+                        // Its owner took from itself what the restore needs, and gives its mode.
+                        disk.set_mode(&at, name, stat.st_mode & 0o7777 | 0o700)?;
+                    }
+                    // The restore says what else is wrong with what it finds there.
+                    break;
+                }
                 disk.mkdir(&at, name, if depth == last { 0o700 } else { 0o777 })?;
                 at = at.child(name)?;
                 if depth == last {

@@ -64,7 +64,8 @@ impl Session {
         let at = saved.targets.iter().position(|c| c.target.name == name).ok_or_else(missing)?;
         let target = saved.targets[at].target.clone();
         let cover = to.target(name).map_or(Vec::new(), |stored| stored.parts.clone());
-        let jobs = vec![Job { target, cover, hold: Some(hold.clone()) }];
+        let through = to.target(name).and_then(|stored| stored.through.clone());
+        let jobs = vec![Job { target, cover, through, hold: Some(hold.clone()) }];
         let writer = self.writer()?;
         let elsewhere = self.all_claims(saved.targets.iter().map(|c| &c.target))?;
         let selection = Selection { allow_huge: true, ..Selection::default() };

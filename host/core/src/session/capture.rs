@@ -1,6 +1,7 @@
 //! Capturing targets side by side.
 
 use super::Project;
+use super::absent::is_of;
 use super::found::{EachFound, Stray};
 use super::noted::Noted;
 use super::take::Selection;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 pub(super) struct Job {
     pub target: Target,
     pub cover: Vec<Part>,
+    /// Where its directory was then, when links led there.
+    pub through: Option<Bytes>,
     /// Keeps it from changing until it is put back.
     pub hold: Option<Arc<Hold>>,
 }
@@ -28,7 +31,7 @@ pub(super) struct Job {
 impl Job {
     /// `target`, for its own sake.
     pub fn of(target: &Target) -> Self {
-        Self { target: target.clone(), cover: Vec::new(), hold: None }
+        Self { target: target.clone(), cover: Vec::new(), through: None, hold: None }
     }
 }
 
@@ -96,10 +99,10 @@ impl Project {
     ) -> Result<Vec<Captured>> {
         let meant = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
         let (mut jobs, mut cut_off) = (Vec::new(), Vec::new());
-        for Captured { target, parts, .. } in like.targets.iter().filter(meant) {
+        for Captured { target, parts, through, .. } in like.targets.iter().filter(meant) {
             match self.is_cut_off(like, target)? {
                 true => cut_off.push(Captured::nothing(target.clone())),
-                false => jobs.push(Job { cover: parts.clone(), ..Job::of(target) }),
+                false => jobs.push(Job { cover: parts.clone(), through: through.clone(), ..Job::of(target) }),
             }
         }
         let mut elsewhere = self.all_claims(like.targets.iter().map(|c| &c.target))?;
@@ -129,24 +132,29 @@ impl Project {
         let backend = env.backends.get(&target.backend)?;
         let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
-        let previous = previous.map_or(&[][..], |captured| &captured.parts);
+        let parts_before = previous.map_or(&[][..], |captured| &captured.parts);
         let noted = Noted::new(&env.report, &self.late);
         let call = Call {
             writer: Some(Arc::clone(writer)),
             elsewhere: elsewhere.clone(),
             hold: job.hold.clone(),
             cover: Arc::new(job.cover.clone()),
-            huge: selection.huge_limit(previous.is_empty()),
+            huge: selection.huge_limit(parts_before.is_empty()),
             report: noted.clone(),
             ..Call::new(env, &self.of_today(target), Some(writer.store()))
         };
-        let parts = backend.snapshot(&call, previous);
+        let covered: Vec<Root> = roots(&***writer, &job.cover).collect::<Result<_>>()?;
+        let lent = covered.first().filter(|root| is_of(target, root)).and_then(|root| self.lend(&root.value));
+        let parts = backend.snapshot(&call, parts_before);
         self.late.tell(&*env.report);
-        let parts =
+        let mut parts =
             parts.map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
         let releases = backend.releases();
         if releases {
             self.unkept.note(env, target, writer, &backend, &parts);
+        }
+        if let Some(lent) = lent {
+            own_mode(writer, &mut parts, lent.mode())?;
         }
         let roots: Vec<Root> = directories(&***writer, &parts).collect::<Result<_>>()?;
         let mut omitted = noted.take_omitted();
@@ -162,8 +170,26 @@ impl Project {
             files = files.saturating_add(database.found.entries().len() as u64);
         }
         let left_out = left_out(&roots);
-        Ok(Captured { target: target.clone(), parts, omitted, bytes, files, left_out, releases })
+        let placed = roots.first().filter(|root| is_of(target, root) && root.value != ".");
+        let through = placed.and_then(|root| self.through(&root.value));
+        let carried = match previous {
+            Some(previous) => self.carried(&***writer, previous, target, &parts)?,
+            None => Vec::new(),
+        };
+        let target = target.clone();
+        Ok(Captured { target, parts, omitted, bytes, files, left_out, releases, through, carried })
     }
+}
+
+/// Gives the captured directory among `parts` its own `mode`: it was lent more for the work.
+fn own_mode(writer: &Writer, parts: &mut [Part], mode: u32) -> Result<()> {
+    let mut lane = writer.lane();
+    for part in parts.iter_mut().filter(|part| part.content.kind() == ObjectKind::Root) {
+        let mut root = Root::decode(&writer.read(&part.content)?)?;
+        root.top.mode = mode;
+        part.content = lane.put(ObjectKind::Root, &root.encode())?;
+    }
+    lane.publish()
 }
 
 /// What the captures of one snapshot share.

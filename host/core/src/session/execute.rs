@@ -7,6 +7,7 @@
 use super::Session;
 use super::again::Going;
 use super::diff::Difference;
+use super::displaced;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved, is_within};
 use super::scope::inside;
@@ -264,6 +265,10 @@ impl Session {
         if stored.parts.is_empty() && self.is_cut_off(now, &stored.target)? {
             return Ok(Vec::new());
         }
+        if self.displaced_of(&stored, &*handed)?.is_some() {
+            let is_nothing = displaced::is_empty(&stored, &*handed)?;
+            return Ok(if is_nothing { Vec::new() } else { vec![displaced::left(name)] });
+        }
         self.make_again(&stored)?;
         let noted = Noted::new(&env.report, &self.late);
         // Of a target without paths in the project all is meant.
@@ -277,6 +282,7 @@ impl Session {
         };
         let call = Call {
             only: Arc::new(only.into_iter().map(|path| path.0).collect()),
+            carried: Arc::new(self.carried_since(&to.id, name)),
             writer: Some(handed),
             elsewhere: Arc::new(elsewhere),
             partial,

@@ -218,7 +218,8 @@ impl Project {
         // Of what is narrowed, the plans know less than the paths are about.
         let none = Plans::default();
         for (now, stored) in current.iter().zip(&stored) {
-            self.preflight(stored, now, &trees, &writer, &mut preflight)?;
+            self.preflight((&to.id, stored), now, &trees, &writer, &mut preflight)?;
+            self.taken_places((&to, &current), stored, &trees, &writer, &mut preflight)?;
             let known = if all && trees.is_empty() { &preflight.plans } else { &none };
             let meant = Meant::of(root, now, paths, whole);
             self.in_target(Some(&writer), (now, stored), known, &mut |mut difference, change| {

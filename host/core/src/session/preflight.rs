@@ -6,6 +6,7 @@ use super::scope::inside;
 use super::{NotRestored, Project};
 use crate::backend::Call;
 use crate::error::{Error, Result, show};
+use crate::history::Id;
 use crate::history::snapshot::Captured;
 use crate::object::ObjectKind;
 use crate::store::Writer;
@@ -30,11 +31,11 @@ pub(super) struct Preflight {
 }
 
 impl Project {
-    /// Looks at what putting `stored` back over `current` meets; `writer` holds what
-    /// was captured just now.
+    /// Looks at what putting `stored`, which the snapshot `id` has, back over `current` meets;
+    /// `writer` holds what was captured just now.
     pub(super) fn preflight(
         &self,
-        stored: &Captured,
+        (id, stored): (&Id, &Captured),
         current: &Captured,
         only: &[Bytes],
         writer: &Arc<Writer>,
@@ -43,6 +44,7 @@ impl Project {
         self.may_write(stored, current, &**writer, found)?;
         let mut call = Call::new(&self.env, &stored.target, Some(writer.store()));
         call.writer = Some(writer.clone());
+        call.carried = Arc::new(self.carried_since(id, &stored.target.name));
         let inside = inside(&self.env.root, stored, only).unwrap_or_default();
         call.only = Arc::new(inside.iter().map(|path| path.0.clone()).collect());
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {
@@ -60,6 +62,11 @@ impl Project {
                 self.can_make(&root.value, stored, found);
                 continue;
             }
+            // What stands there is looked at with the target that has it.
+            if self.displaced(&root.value, stored.through.as_ref())?.is_some() {
+                continue;
+            }
+            let _lent = self.lend(&root.value);
             let directory = Directory::reopen(&self.env.root, &root)?;
             let plan = preflight(&directory, &call, &part.content, &now.content, false)?;
             if let Some(error) = &plan.no_space {

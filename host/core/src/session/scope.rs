@@ -148,6 +148,8 @@ mod tests {
             files: 0,
             left_out: Vec::new(),
             releases: false,
+            through: None,
+            carried: Vec::new(),
         };
         let bytes =
             |paths: &[&str]| paths.iter().map(|path| Bytes(path.as_bytes().to_vec())).collect::<Vec<_>>();

@@ -129,7 +129,7 @@ impl Stamp {
 
     /// Whether what is as `now` may be the inode that was seen then: one to which the number
     /// was given anew is younger.
-    pub(super) fn may_be_of(&self, now: &Stat) -> bool {
+    pub(crate) fn may_be_of(&self, now: &Stat) -> bool {
         self.ino == now.ino
             && match (now.born, self.ctime) {
                 (Some(born), Some(seen)) => born <= seen,
@@ -172,6 +172,18 @@ impl Stamp {
 }
 
 impl LeftOut {
+    /// Whether it can be told by its inode where it was moved. Stores are known wherever they
+    /// are, databases come back by themselves, a mount stays what it is, and a repository that
+    /// lies elsewhere stays there.
+    pub(crate) fn can_move(&self) -> bool {
+        !matches!(self.why, Why::Store | Why::Elsewhere | Why::Mount) && !self.is_apart()
+    }
+
+    /// Whether it is a repository that a file `.git` leads to: nothing is at its path.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.why == Why::Git && self.path.ends_with(b"/.git/HEAD")
+    }
+
     /// Appends the stored form.
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.put_bytes(&self.path);

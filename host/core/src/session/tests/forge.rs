@@ -62,8 +62,17 @@ impl World {
         let target = Target { name: "tree".into(), backend: "tree".into(), settings: Default::default() };
         let parts = vec![Part { name: "tree".into(), content }];
         let (omitted, left_out) = (Vec::new(), Vec::new());
-        let captured =
-            Captured { target, parts, omitted, bytes: u64::MAX, files: u64::MAX, left_out, releases: false };
+        let captured = Captured {
+            target,
+            parts,
+            omitted,
+            bytes: u64::MAX,
+            files: u64::MAX,
+            left_out,
+            releases: false,
+            through: None,
+            carried: Vec::new(),
+        };
         let record = session.record(SnapshotKind::Manual, vec![captured]);
         session.commit(Snapshot { bytes_added: u64::MAX, ..record }, &writer).unwrap().id
     }

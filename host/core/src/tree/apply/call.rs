@@ -87,6 +87,7 @@ fn with_request<T>(
         directory: &Dir::from_fd(handle, dir.path().to_owned()),
         stored: &roots.0,
         current: &roots.1,
+        carried: &call.carried,
         only: &Only::new(&call.only)?,
         source,
         store,

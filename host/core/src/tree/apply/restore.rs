@@ -42,6 +42,8 @@ pub struct Request<'a> {
     pub stored: &'a Root,
     /// What was captured of it just before.
     pub current: &'a Root,
+    /// What was left out of it and later snapshots have: path, and path before.
+    pub carried: &'a [(Vec<u8>, Vec<u8>)],
     /// The paths that are restored.
     pub only: &'a Only,
     /// Where stored objects are read from.

@@ -43,7 +43,7 @@ impl<'a> Check<'a> {
             rights: Rights::of_process(),
             dirs: HashMap::new(),
             needed: HashMap::new(),
-            moved: Moved::new(request.stored),
+            moved: Moved::new(request.stored, request.carried),
             names: Names::default(),
             store: request.store.dir().stat_self()?.st_dev,
             request,

@@ -222,7 +222,8 @@ impl Plan {
 /// The first of what was left out that lies in the directory at `path`.
 fn first_inside<'a>(left_out: &'a [LeftOut], path: &[u8]) -> Option<&'a LeftOut> {
     // What another target has goes before the directory does.
-    left_out.iter().find(|item| item.why != Why::Elsewhere && is_inside(&item.path, path))
+    let is_there = |item: &&LeftOut| item.why != Why::Elsewhere && !item.is_apart();
+    left_out.iter().filter(is_there).find(|item| is_inside(&item.path, path))
 }
 
 /// Whether `path` lies in the directory at `dir`.

@@ -6,7 +6,7 @@
 use crate::error::{Result, shell_word, show_bytes};
 use crate::tree::apply::{Places, Refusal, split};
 use crate::tree::compare::Change;
-use crate::tree::root::{LeftOut, Root, Stamp, Why};
+use crate::tree::root::{LeftOut, Root, Stamp};
 use std::collections::{HashMap, HashSet};
 
 /// Knows what was left out by its inodes.
@@ -14,19 +14,22 @@ pub(super) struct Moved<'a> {
     left_out: HashMap<u64, &'a LeftOut>,
     /// Single files that a pattern left out, of which the names are not kept.
     ignored: HashMap<u64, &'a Stamp>,
+    /// What has it in a later snapshot: where it was, which the snapshot left out.
+    carried: HashMap<&'a [u8], &'a LeftOut>,
     /// Directories that are none of it, nor in any.
     others: HashSet<Vec<u8>>,
 }
 
 impl<'a> Moved<'a> {
-    /// Of what `stored` left out. Stores are known wherever they are, databases come back by
-    /// themselves, and a mount stays what it is.
-    pub fn new(stored: &'a Root) -> Self {
-        let can_move = |item: &&LeftOut| !matches!(item.why, Why::Store | Why::Elsewhere | Why::Mount);
-        let items = stored.left_out.iter().filter(can_move);
+    /// Of what `stored` left out; later snapshots have it as it was `carried` on: path, and path
+    /// before.
+    pub fn new(stored: &'a Root, carried: &'a [(Vec<u8>, Vec<u8>)]) -> Self {
+        let items = stored.left_out.iter().filter(|item| item.can_move());
+        let at = |from: &[u8]| items.clone().find(|item| item.path == from);
+        let carried = carried.iter().filter_map(|(path, from)| Some((&path[..], at(from)?))).collect();
         let left_out = items.filter_map(|item| Some((item.stamp?.ino, item))).collect();
         let ignored = stored.ignored_stamps.iter().map(|stamp| (stamp.ino, stamp)).collect();
-        Self { left_out, ignored, others: HashSet::new() }
+        Self { left_out, ignored, carried, others: HashSet::new() }
     }
 
     /// The refusal of what `change` would lose of it: of that itself, or of what it is in.
@@ -34,7 +37,9 @@ impl<'a> Moved<'a> {
     /// # Errors
     /// When the disk cannot be looked at.
     pub fn refuse(&mut self, places: &Places<'_>, change: &Change) -> Result<Option<Refusal>> {
-        if change.before.is_none() || (self.left_out.is_empty() && self.ignored.is_empty()) {
+        if change.before.is_none()
+            || (self.left_out.is_empty() && self.ignored.is_empty() && self.carried.is_empty())
+        {
             return Ok(None);
         }
         let path = &change.path;
@@ -56,7 +61,8 @@ impl<'a> Moved<'a> {
         let Ok(Some(place)) = places.open(split(path).0) else { return Ok(None) };
         let name = split(path).1;
         let Some(stat) = place.stat_of(name)? else { return Ok(None) };
-        let Some(item) = self.left_out.get(&stat.ino) else {
+        let by_name = self.carried.get(path).copied();
+        let Some(item) = self.left_out.get(&stat.ino).copied().or(by_name) else {
             let is_it = self.ignored.get(&stat.ino).is_some_and(|stamp| stamp.may_be_of(&stat));
             let reason = "it was left out as ignored, and was moved here since";
             // With more names than this one, the file stays.
@@ -68,8 +74,11 @@ impl<'a> Moved<'a> {
             _ => None,
         };
         let is_it = item.stamp.is_some_and(|stamp| stamp.may_be_of(&stat));
+        // What came back by an undo is another inode: it is the one as long as nothing else is
+        // where it was.
+        let is_again = by_name.is_some_and(|named| named.path == item.path) && old.is_none() && stat.is_dir();
         // One more name of it can go.
-        if !is_it || old.is_some_and(|old| old.id() == stat.id()) {
+        if !(is_it || is_again) || old.is_some_and(|old| old.id() == stat.id()) {
             return Ok(None);
         }
         let (was, why) = (show_bytes(&item.path), item.why.word());

@@ -197,6 +197,7 @@ impl Walk<'_> {
             }
         }
         self.commit(&place, &handle, scratch);
+        self.note_repository(&place, &handle);
         Ok(Enter::In { place, handle, stat })
     }
 

@@ -5,6 +5,7 @@
 //! opens one directory, lists it, and says which of its entries are to be captured.
 //! What is left out is recorded as it is met.
 
+mod apart;
 mod choose;
 mod databases;
 mod decide;

@@ -222,6 +222,7 @@ impl World {
             directory: &self.directory,
             stored,
             current,
+            carried: &[],
             only: &self.only,
             source: &*self.store,
             store: &self.store,

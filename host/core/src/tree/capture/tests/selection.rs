@@ -195,10 +195,11 @@ fn where_there_is_git_it_decides_what_build_output_is() {
         ("c/d/dist", again),
         ("e/dist", again),
         ("n/.git", git),
+        ("w/.git/HEAD", git),
         ("w/dist", again),
     ];
     assert_eq!(left, wanted.map(|(path, why)| (path.to_owned(), why)));
-    // A file of that name is one like any other.
+    // A file of that name is one like any other; what it leads to is only looked at.
     assert!(taken.entries.contains_key("w/.git"));
     // Beside its maker's file, but git keeps it.
     assert!(taken.entries.contains_key("b/dist/x") && taken.entries.contains_key("n/dist/x"));
