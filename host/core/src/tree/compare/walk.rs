@@ -302,8 +302,9 @@ impl Iterator for Walk<'_> {
     }
 }
 
+/// What nothing is at says nothing of what the other state has there.
 fn sorted(list: &[LeftOut]) -> Vec<LeftOut> {
-    let mut list = list.to_vec();
+    let mut list: Vec<LeftOut> = list.iter().filter(|item| !item.is_apart()).cloned().collect();
     list.sort_by(|a, b| a.path.cmp(&b.path));
     list
 }
