@@ -354,6 +354,7 @@ fn permissions_that_the_run_took_from_their_owner_come_back() {
             "chmod -R a-w . || true",
             "chmod -R 555 . || true",
             "find . -exec chmod 400 {} + || true",
+            "rm f; find .snapback -type f -exec chmod 000 {} +",
         ] {
             s.write("f", "0");
             s.sh("mkdir -p d/e; echo 0 > d/e/g; ln d/e/g d/h; mkdir -p d/empty; chmod 750 .");

@@ -275,6 +275,22 @@ fn without_a_place_for_it_the_history_goes_with_the_folder_and_all_else_works() 
 }
 
 #[test]
+fn a_second_copy_in_the_project_itself_outlives_nothing_and_that_is_said() {
+    each_user(|s| {
+        let inside = |words: &[&str]| {
+            let mut program = s.program();
+            program.env("XDG_STATE_HOME", s.project().join("state")).args(words);
+            s.finish(&mut program)
+        };
+        inside(&["run", "--", "sh", "-c", "echo A > f"]).exits(0).says("lies in the project itself");
+        inside(&["status"]).exits(0).prints("goes with the folder");
+        assert_eq!(inside(&["status", "--json"]).json()["store"]["outlives_folder"], false);
+        inside(&["undo"]).exits(0);
+        assert!(!s.has("f"));
+    });
+}
+
+#[test]
 fn without_a_home_all_works() {
     if !snapback_tests::is_root() {
         return skip("only root can become somebody without a home");

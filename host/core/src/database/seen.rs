@@ -87,11 +87,8 @@ impl Seen {
     pub fn recall(&self, call: &Call, setting: &str) -> Option<Key> {
         let dir = cache_dir(call.store().ok()?).ok()?;
         let bytes = dir.read(&file_name(call, setting), LONGEST).ok()?;
-        let rest = bytes.strip_prefix(MAGIC)?;
-        let (sum, rest) = rest.split_at_checked(4)?;
-        let (identities, key) = rest.split_at_checked(rest.len().checked_sub(Key::LEN)?)?;
-        let whole = crc32fast::hash(rest).to_le_bytes() == sum;
-        (whole && identities == self.identities()).then(|| Key::from_bytes(key)).flatten()
+        let (identities, key) = decode(&bytes)?;
+        (identities == self.identities()).then_some(key)
     }
 
     /// Remembers that `key` is what was captured; not if a change since could go unseen.
@@ -99,9 +96,7 @@ impl Seen {
         if !self.settled {
             return;
         }
-        let rest = [&self.identities()[..], &key.to_bytes()].concat();
-        let sum = crc32fast::hash(&rest).to_le_bytes();
-        let bytes = [&MAGIC[..], &sum, &rest].concat();
+        let bytes = encode(&self.identities(), key);
         // A cache that cannot be written costs time the next time, nothing else.
         let _ = call.store().and_then(|store| {
             store.disk().write_cache(&cache_dir(store)?, &file_name(call, setting), &bytes, 0o600)
@@ -112,6 +107,21 @@ impl Seen {
         let all = [&self.database, &self.journal, &self.log];
         all.iter().flat_map(|stat| stat.as_ref().map_or([0; 72], identity)).collect()
     }
+}
+
+/// The file that says that what looked like `identities` was captured as `key`.
+pub(crate) fn encode(identities: &[u8], key: &Key) -> Vec<u8> {
+    let rest = [identities, &key.to_bytes()].concat();
+    let sum = crc32fast::hash(&rest).to_le_bytes();
+    [&MAGIC[..], &sum, &rest].concat()
+}
+
+/// What such a file says; none when it is not whole.
+pub(crate) fn decode(bytes: &[u8]) -> Option<(&[u8], Key)> {
+    let (sum, rest) = bytes.strip_prefix(MAGIC)?.split_at_checked(4)?;
+    let (identities, key) = rest.split_at_checked(rest.len().checked_sub(Key::LEN)?)?;
+    let whole = crc32fast::hash(rest).to_le_bytes() == sum;
+    Some((identities, Key::from_bytes(key).filter(|_| whole)?))
 }
 
 fn file_name(call: &Call, setting: &str) -> Vec<u8> {

@@ -1,9 +1,11 @@
 //! Caches: nothing in them is trusted, and whatever stands in them is survived.
 
 use super::file;
+use crate::database::seen;
 use crate::object::Key;
 use crate::store::index::Index;
 use crate::store::pack::MAX_OBJECT;
+use crate::tree::capture::git::memo::Memo;
 use crate::tree::node::{decode_tree, encode_tree};
 use crate::tree::statcache::StatCache;
 use sha2::{Digest, Sha256};
@@ -98,5 +100,29 @@ fn look_at(bytes: Vec<u8>, rows: &[[u64; 4]]) {
                 assert!(time.mtime.nsec < 1_000_000_000);
             }
         }
+    }
+}
+
+/// What a database was seen like: as it is, and with a checksum that fits.
+pub fn seen(bytes: &[u8]) {
+    let mut whole = bytes.to_vec();
+    if let Some((sum, rest)) = whole.get_mut(16..).and_then(<[u8]>::split_first_chunk_mut::<4>) {
+        *sum = crc32fast::hash(rest).to_le_bytes();
+    }
+    for bytes in [bytes, &whole] {
+        let Some((identities, key)) = seen::decode(bytes) else { continue };
+        assert_eq!(seen::encode(identities, &key), bytes);
+    }
+}
+
+/// The memo of git's record: as it is, and with a checksum that fits.
+pub fn memo(bytes: &[u8]) {
+    let mut whole = bytes.to_vec();
+    if let Some((rest, sum)) = whole.split_last_chunk_mut::<4>() {
+        *sum = crc32fast::hash(rest).to_le_bytes();
+    }
+    for bytes in [bytes, &whole] {
+        let Some(memo) = Memo::decode(bytes) else { continue };
+        assert_eq!(Memo::decode(&memo.encode()), Some(memo));
     }
 }

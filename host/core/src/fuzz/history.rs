@@ -6,6 +6,8 @@ use crate::history::sealed;
 use crate::history::snapshot::{RunEnd, Snapshot};
 use crate::history::timeline::Timeline;
 use crate::object::{Key, ObjectKind};
+use crate::session::Release;
+use crate::session::twin::dropped::{decode_drops, decode_states};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
@@ -38,6 +40,20 @@ pub fn end(bytes: &[u8]) {
 /// The journal.
 pub fn journal(bytes: &[u8]) {
     record::<Journal>(bytes);
+}
+
+/// What is to be let go of outside the store.
+pub fn releases(bytes: &[u8]) {
+    record::<Vec<Release>>(bytes);
+}
+
+/// Which twins there are, and how often something was dropped.
+pub fn twins(bytes: &[u8]) {
+    let states = decode_states(bytes);
+    assert_eq!(decode_states(&serde_json::to_vec(&states).expect("paths can be written")), states);
+    if let Some(drops) = decode_drops(bytes) {
+        assert_eq!(decode_drops(drops.to_string().as_bytes()), Some(drops));
+    }
 }
 
 /// The timeline: as it is, and with checksums that fit. What it says is the same when it

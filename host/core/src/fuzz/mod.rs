@@ -17,10 +17,12 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-/// One decoder.
+/// One decoder, or several that belong together.
 pub struct Target {
     /// Its name, as in `fuzz/fuzz_targets`.
     pub name: &'static str,
+    /// The files whose decoders it runs.
+    pub of: &'static [&'static str],
     /// Panics when the decoder does not do what it must with these bytes.
     pub run: fn(&[u8]),
     /// Bytes that it takes, made by our encoders.
@@ -29,31 +31,71 @@ pub struct Target {
 
 /// All decoders.
 pub const TARGETS: &[Target] = &[
-    Target { name: "tree", run: objects::tree, seeds: samples::trees },
-    Target { name: "times", run: objects::times, seeds: samples::times },
-    Target { name: "list", run: objects::list, seeds: samples::lists },
-    Target { name: "root", run: objects::root, seeds: samples::roots },
-    Target { name: "opaque", run: objects::opaque, seeds: samples::opaques },
-    Target { name: "database", run: objects::database, seeds: samples::databases },
-    Target { name: "volume", run: objects::volume, seeds: samples::volumes },
-    Target { name: "archive", run: objects::archive, seeds: samples::archives },
-    Target { name: "key", run: objects::key, seeds: samples::keys },
-    Target { name: "table", run: packs::table, seeds: samples::tables },
-    Target { name: "pack", run: packs::pack, seeds: samples::packs },
-    Target { name: "frame", run: packs::frame, seeds: samples::frames },
-    Target { name: "index", run: caches::index, seeds: samples::indexes },
-    Target { name: "statcache", run: caches::statcache, seeds: samples::statcaches },
-    Target { name: "meta", run: history::meta, seeds: samples::metas },
-    Target { name: "end", run: history::end, seeds: samples::ends },
-    Target { name: "journal", run: history::journal, seeds: samples::journals },
-    Target { name: "timeline", run: history::timeline, seeds: samples::timelines },
-    Target { name: "changes", run: history::changes, seeds: samples::changes },
-    Target { name: "config", run: project::config, seeds: samples::configs },
-    Target { name: "user", run: project::user, seeds: samples::users },
-    Target { name: "known", run: project::known, seeds: samples::knowns },
-    Target { name: "patterns", run: project::patterns, seeds: samples::patterns },
-    Target { name: "git", run: project::git, seeds: samples::git },
-    Target { name: "options", run: project::options, seeds: samples::options },
+    Target { name: "tree", of: &["tree/node.rs"], run: objects::tree, seeds: samples::trees },
+    Target { name: "times", of: &["tree/node.rs"], run: objects::times, seeds: samples::times },
+    Target { name: "list", of: &["store/content/list.rs"], run: objects::list, seeds: samples::lists },
+    Target { name: "root", of: &["tree/root.rs"], run: objects::root, seeds: samples::roots },
+    Target { name: "opaque", of: &["store/opaque.rs"], run: objects::opaque, seeds: samples::opaques },
+    Target {
+        name: "database",
+        of: &["database/mod.rs", "database/header.rs"],
+        run: objects::database,
+        seeds: samples::databases,
+    },
+    Target { name: "volume", of: &["volume.rs"], run: objects::volume, seeds: samples::volumes },
+    Target {
+        name: "archive",
+        of: &["tree/archive/read.rs"],
+        run: objects::archive,
+        seeds: samples::archives,
+    },
+    Target { name: "key", of: &["object/key.rs"], run: objects::key, seeds: samples::keys },
+    Target { name: "table", of: &["store/pack.rs"], run: packs::table, seeds: samples::tables },
+    Target { name: "pack", of: &["store/pack.rs"], run: packs::pack, seeds: samples::packs },
+    Target { name: "frame", of: &["store/pack.rs"], run: packs::frame, seeds: samples::frames },
+    Target { name: "index", of: &["store/index.rs"], run: caches::index, seeds: samples::indexes },
+    Target {
+        name: "statcache",
+        of: &["tree/statcache/file.rs"],
+        run: caches::statcache,
+        seeds: samples::statcaches,
+    },
+    Target {
+        name: "meta",
+        of: &["history/snapshot.rs", "history/sealed.rs", "history/id.rs"],
+        run: history::meta,
+        seeds: samples::metas,
+    },
+    Target { name: "end", of: &["history/snapshot.rs"], run: history::end, seeds: samples::ends },
+    Target { name: "journal", of: &["history/journal.rs"], run: history::journal, seeds: samples::journals },
+    Target {
+        name: "timeline",
+        of: &["history/timeline.rs"],
+        run: history::timeline,
+        seeds: samples::timelines,
+    },
+    Target { name: "changes", of: &["history/changes.rs"], run: history::changes, seeds: samples::changes },
+    Target { name: "config", of: &["project/config.rs"], run: project::config, seeds: samples::configs },
+    Target { name: "user", of: &["project/user.rs"], run: project::user, seeds: samples::users },
+    Target { name: "known", of: &["project/registry.rs"], run: project::known, seeds: samples::knowns },
+    Target {
+        name: "patterns",
+        of: &["tree/ignore/mod.rs"],
+        run: project::patterns,
+        seeds: samples::patterns,
+    },
+    Target { name: "git", of: &["tree/git/position.rs"], run: project::git, seeds: samples::git },
+    Target { name: "options", of: &["tree/select/rule.rs"], run: project::options, seeds: samples::options },
+    Target {
+        name: "releases",
+        of: &["session/release.rs"],
+        run: history::releases,
+        seeds: samples::releases,
+    },
+    Target { name: "twins", of: &["session/twin/dropped.rs"], run: history::twins, seeds: samples::twins },
+    Target { name: "seen", of: &["database/seen.rs"], run: caches::seen, seeds: samples::seens },
+    Target { name: "memo", of: &["tree/capture/git/memo.rs"], run: caches::memo, seeds: samples::memos },
+    Target { name: "consent", of: &["project/consents.rs"], run: project::consent, seeds: samples::consents },
 ];
 
 /// Runs the target called `name` on `bytes`.

@@ -3,11 +3,12 @@
 use crate::database::{of_setting, to_setting};
 use crate::error::{Error, Result};
 use crate::project::config::Config;
+use crate::project::consents::Consent;
 use crate::project::registry::Known;
 use crate::project::units;
 use crate::project::user::User;
 use crate::tree::Options;
-use crate::tree::git::{Tracked, each, staged_in};
+use crate::tree::git::{Ref, Tracked, each, parse, staged_in};
 use crate::tree::ignore::Patterns;
 
 /// Fails unless a refusal is one line that says what is wrong, and one that says what to do.
@@ -52,6 +53,13 @@ pub fn known(bytes: &[u8]) {
     assert_eq!(serde_json::from_slice::<Known>(&again).unwrap(), known);
 }
 
+/// What the user agreed to.
+pub fn consent(bytes: &[u8]) {
+    let Ok(consent) = serde_json::from_slice::<Consent>(bytes) else { return };
+    let again = serde_json::to_vec(&consent).expect("it was read from JSON");
+    assert_eq!(serde_json::from_slice::<Consent>(&again).unwrap(), consent);
+}
+
 /// The last line is a path, the others patterns: time grows with the product of both, not
 /// faster.
 pub fn patterns(bytes: &[u8]) {
@@ -75,8 +83,13 @@ pub fn options(bytes: &[u8]) {
     assert!(Options::parse(&options.text).is_ok());
 }
 
-/// What git has of a work tree, its index and its settings; and the path of a setting.
+/// What git has of a work tree: its index, its refs and its settings; and the path of a setting.
 pub fn git(bytes: &[u8]) {
+    match parse(bytes) {
+        Some(Ref::Id(id)) => assert!(matches!(id.len(), 40 | 64)),
+        Some(Ref::To(to)) => assert!(!to.is_empty() && to.len() <= bytes.len()),
+        None => {}
+    }
     let listed = staged_in(bytes).unwrap_or(0);
     assert!(listed <= 80 * bytes.len() + 4096 * bytes.len(), "a list is of what is there");
     let tracked = Tracked::in_file(bytes);

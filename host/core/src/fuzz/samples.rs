@@ -1,7 +1,7 @@
 //! What our encoders write, a few of each kind: where mutations begin.
 
 use crate::backend::{Part, Target};
-use crate::database::{Database, Found};
+use crate::database::{Database, Found, seen};
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
 use crate::history::journal::{Journal, Verb};
@@ -10,13 +10,16 @@ use crate::history::timeline::{Record, Step, Timeline};
 use crate::history::{self, Id, sealed};
 use crate::object::codec::Put;
 use crate::object::{Key, ObjectKind};
+use crate::project::consents::Consent;
 use crate::project::registry::Known;
+use crate::session::Release;
 use crate::store::content::List;
 use crate::store::index::{Place, put};
 use crate::store::opaque::{Opaque, Piece};
 use crate::store::pack::{Encoding, Frame, FrameTable, HEAD, Table};
 use crate::text::Bytes;
 use crate::tree::archive::{Member, What, Writer};
+use crate::tree::capture::git::memo::Memo;
 use crate::tree::node::{Entry, EntryTime, Node, Time, encode_times, encode_tree};
 use crate::tree::root::{GitRecord, LeftOut, Root, Stamp, Why};
 use crate::tree::scan::Stat;
@@ -337,6 +340,40 @@ pub fn journals() -> Vec<Vec<u8>> {
     }))
 }
 
+pub fn releases() -> Vec<Vec<u8>> {
+    let Captured { target, parts, .. } = snapshot().targets.remove(0);
+    both(sealed::seal(&vec![Release { snapshot: id(1), target, parts, reason: Some("it is away".into()) }]))
+}
+
+pub fn twins() -> Vec<Vec<u8>> {
+    let states = vec![Bytes(b"/home/user/.local/state".to_vec()), Bytes(b"/\xfe".to_vec())];
+    vec![serde_json::to_vec(&states).expect("paths can be written as JSON"), b"17".to_vec()]
+}
+
+pub fn seens() -> Vec<Vec<u8>> {
+    vec![seen::encode(&[7; 216], &key(ObjectKind::Database)), seen::encode(&[], &key(ObjectKind::Blob))]
+}
+
+pub fn memos() -> Vec<Vec<u8>> {
+    let memo = |seen, base| {
+        let record = GitRecord { tree: key(ObjectKind::Tree), whole: true };
+        Memo { seen, index: Some([3; 32]), record, base, root: key(ObjectKind::Root) }.encode()
+    };
+    vec![memo(None, None), memo(Some([7; 32]), Some(key(ObjectKind::Root)))]
+}
+
+pub fn consents() -> Vec<Vec<u8>> {
+    let consent = Consent {
+        store: "0123456789abcdef".repeat(2),
+        root: Bytes(b"/p\xff".to_vec()),
+        target: "pg".into(),
+        backend: "postgres".into(),
+        reaches: vec!["address: db:5432".into()],
+        given: moment(),
+    };
+    vec![serde_json::to_vec(&consent).expect("texts and a time can be written as JSON")]
+}
+
 pub fn timelines() -> Vec<Vec<u8>> {
     let step = |n, after| Step { kind: SnapshotKind::Run, before: id(n), after };
     let done = vec![step(1, None), step(2, None), step(2, None)];
@@ -419,7 +456,14 @@ pub fn git() -> Vec<Vec<u8>> {
         index
     };
     let settings = "[core]\n\texcludesFile = \"~/a \\\" b\" ; c\n[include \"x\"] path = d\\\n e\n# f\nbare\n";
-    vec![index(2, 20), index(2, 32), index(4, 20), settings.into(), "\"d/\\xff\\n\"".into()]
+    vec![
+        index(2, 20),
+        index(2, 32),
+        index(4, 20),
+        settings.into(),
+        "\"d/\\xff\\n\"".into(),
+        b"ref: refs/heads/main\n".to_vec(),
+    ]
 }
 
 pub fn options() -> Vec<Vec<u8>> {

@@ -125,7 +125,40 @@ fn no_bytes_whatever_do_harm() {
 fn every_target_can_be_run_by_name() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");
     let files =
-        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: BTreeSet<String> = files.collect();
     assert_eq!(files, TARGETS.iter().map(|target| format!("{}.rs", target.name)).collect());
+    let built = std::fs::read_to_string(dir.join("../Cargo.toml")).unwrap();
+    assert!(TARGETS.iter().all(|target| built.contains(&format!("name = \"{}\"", target.name))));
+}
+
+/// What a file has in it that turns bytes into values.
+const DECODES: [&str; 6] =
+    ["fn decode", "fn parse(", "sealed::open", "serde_json::from_", "const MAGIC", "T: DeserializeOwned"];
+/// What the system says, and nobody else.
+const OF_THE_SYSTEM: [&str; 1] = ["project/mounts.rs"];
+
+#[test]
+fn every_decoder_has_a_target() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut dirs, mut found) = (vec![top.clone()], BTreeSet::new());
+    while let Some(dir) = dirs.pop() {
+        for path in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if path.is_dir() {
+                dirs.extend(Some(path.clone()).filter(|_| !["tests", "fuzz"].contains(&name)));
+            } else if name != "tests.rs" {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap();
+                let decodes = DECODES.iter().any(|word| code.contains(word));
+                let path = path.strip_prefix(&top).unwrap().to_str().unwrap().to_owned();
+                found.extend(Some(path).filter(|path| decodes && !OF_THE_SYSTEM.contains(&&**path)));
+            }
+        }
+    }
+    let known: BTreeSet<String> =
+        TARGETS.iter().flat_map(|target| target.of).map(|file| (*file).to_owned()).collect();
+    let without: Vec<&String> = found.difference(&known).collect();
+    assert!(without.is_empty(), "no target runs the decoders of {without:?}");
+    assert!(known.iter().all(|file| top.join(file).is_file()), "each stands for a file that is there");
 }

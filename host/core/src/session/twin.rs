@@ -10,7 +10,7 @@
 //! damaged is the same pack: its other name gets the mark too and never comes back
 //! without it. A twin that cannot be written is no error: `status` tells.
 
-mod dropped;
+pub(crate) mod dropped;
 mod fill;
 mod replaced;
 
@@ -32,6 +32,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where links do not reach, at most this many bytes of packs are copied.
@@ -91,11 +92,22 @@ fn is_missed(twin: &Path, path: &Path) -> bool {
         let there = |store: &Path| match *name {
             // Damaged, it is as good as missing.
             b"format" => Store::is_finished(store),
-            name => store.join(OsStr::from_bytes(name)).exists(),
+            name => {
+                let path = store.join(OsStr::from_bytes(name));
+                path.exists() && !is_closed(&path)
+            }
         };
         there(path) || !there(twin)
     };
     !(FILES.iter().all(small) && snapshots() && packs())
+}
+
+/// Whether its owner may not read the file at `path` any more, as after `chmod -R 000 .snapback`:
+/// that is given back by whoever writes first.
+fn is_closed(path: &Path) -> bool {
+    let me = rustix::process::geteuid();
+    let closed = |meta: std::fs::Metadata| meta.uid() == me.as_raw() && meta.mode() & 0o400 == 0;
+    !me.is_root() && path.symlink_metadata().is_ok_and(closed)
 }
 
 /// Whether what stands at `path` is what is left of the store that `twin` belongs to:
@@ -185,6 +197,10 @@ impl Project {
         let Some(store) = self.store() else { return Ok(None) };
         let Some(twin) = place(&self.env, &store.id()?) else { return Ok(None) };
         let kept = |sub: &str| has_all(&twin, sub, &names(store.path().join(sub)).unwrap_or_default());
+        let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if whole(&twin).starts_with(whole(&self.env.root)) {
+            return Ok(Some(Twin::Missing(format!("{} lies in the project itself", show(&self.env.state)))));
+        }
         if kept("snapshots") && kept("packs") {
             return Ok(Some(Twin::Whole(twin)));
         }

@@ -13,6 +13,8 @@ use rustix::fs::{FileType, Stat};
 /// What the owner has of a file of the store at least, and what it may have.
 const READ: u32 = 0o400;
 const OWNER: u32 = 0o600;
+/// Files that every store has.
+const FIRST: [&[u8]; 3] = [b"format", b"id", b"lock"];
 /// Files that are written in place: without them nothing can be written.
 const IN_PLACE: [&[u8]; 2] = [b"lock", b"tick"];
 
@@ -29,7 +31,8 @@ pub fn is_read_only(parent: &Dir, name: &[u8]) -> Result<bool> {
 }
 
 /// Gives the directory `name` of `parent`, a store, and all that is in it back to its
-/// owner, and to it alone. Looks at nothing inside as long as its own mode is right.
+/// owner, and to it alone. Looks at nothing inside as long as its own mode and those of its first
+/// files are right.
 ///
 /// # Errors
 /// When the system refuses.
@@ -37,7 +40,7 @@ pub fn mend(disk: &Disk, parent: &Dir, name: &[u8]) -> Result<()> {
     let me = rustix::process::geteuid().as_raw();
     let own_dir = |stat: &Stat| stat.st_uid == me && kind(stat) == FileType::Directory;
     let Some(stat) = parent.stat(name)?.filter(own_dir) else { return Ok(()) };
-    if bits(&stat) == DIR_MODE {
+    if bits(&stat) == DIR_MODE && !is_closed(&parent.child(name)?, me)? {
         return Ok(());
     }
     // Its own mode is set last: as long as that is wrong, not all in it is right.
@@ -46,6 +49,16 @@ pub fn mend(disk: &Disk, parent: &Dir, name: &[u8]) -> Result<()> {
     }
     inside(disk, &parent.child(name)?, me)?;
     disk.set_mode(parent, name, DIR_MODE)
+}
+
+/// Whether its owner may not read what every store has.
+fn is_closed(dir: &Dir, me: u32) -> Result<bool> {
+    for name in FIRST {
+        if dir.stat(name)?.is_some_and(|stat| stat.st_uid == me && bits(&stat) & READ == 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn inside(disk: &Disk, dir: &Dir, me: u32) -> Result<()> {

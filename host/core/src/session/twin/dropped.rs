@@ -26,8 +26,17 @@ const MOST_BYTES: u64 = 64 << 10;
 
 /// How often something was dropped from the store or twin `dir`, as far as it knows.
 fn drops(dir: &Dir) -> u64 {
-    let text = dir.read(DROPS, 20).ok().and_then(|text| String::from_utf8(text).ok());
-    text.and_then(|text| text.parse().ok()).filter(|drops| *drops <= MOST).unwrap_or(0)
+    dir.read(DROPS, 20).ok().and_then(|text| decode_drops(&text)).unwrap_or(0)
+}
+
+/// The number that such a file says.
+pub(crate) fn decode_drops(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|drops| *drops <= MOST)
+}
+
+/// The state directories that such a file lists; none of one that makes no sense.
+pub(crate) fn decode_states(text: &[u8]) -> Vec<Bytes> {
+    serde_json::from_slice(text).unwrap_or_default()
 }
 
 /// Lets the store `to` know what its twin `from` followed.
@@ -89,8 +98,7 @@ impl Session {
 
     /// The state directories that are known to have a twin.
     fn states(&self) -> Vec<Bytes> {
-        let text = self.dir.read(TWINS, MOST_BYTES).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        decode_states(&self.dir.read(TWINS, MOST_BYTES).unwrap_or_default())
     }
 
     /// All twins of the store that are this user's, besides what this session works on.

@@ -12,7 +12,7 @@
 
 pub(crate) mod clock;
 mod finish;
-mod git;
+pub(crate) mod git;
 mod links;
 mod node;
 mod read;

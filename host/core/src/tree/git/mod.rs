@@ -19,6 +19,8 @@ pub use locate::{Located, locate, locate_around};
 pub use moved::{Moved, State, moved, short};
 pub use operation::Operation;
 pub use position::{Head, Position};
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use position::{Ref, parse};
 pub use present::{Standing, present};
 pub use settings::GitUser;
 #[cfg(any(test, feature = "fuzz"))]

@@ -42,7 +42,7 @@ pub enum Head {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Ref {
+pub(crate) enum Ref {
     Id(String),
     To(Vec<u8>),
 }
@@ -198,7 +198,7 @@ fn text(source: &dyn Source, entry: &Entry) -> Result<Vec<u8>> {
 }
 
 /// What HEAD or a loose ref says.
-fn parse(text: &[u8]) -> Option<Ref> {
+pub(crate) fn parse(text: &[u8]) -> Option<Ref> {
     match text.strip_prefix(b"ref:") {
         Some(to) => Some(Ref::To(to.trim_ascii().to_vec())).filter(|to| *to != Ref::To(Vec::new())),
         None => object_id(text.trim_ascii()).map(Ref::Id),

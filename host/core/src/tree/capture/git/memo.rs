@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 256;
 
 /// The record that was made last.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Memo {
+pub(crate) struct Memo {
     /// What all of it looked like but the index; none when it may change without a trace.
     pub seen: Option<[u8; 32]>,
     /// What the index looked like; the same.
@@ -57,7 +57,8 @@ impl Memo {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    /// What the file says; none when it is not whole.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (bytes, sum) = bytes.split_last_chunk::<4>()?;
         if crc32fast::hash(bytes).to_le_bytes() != *sum {
             return None;

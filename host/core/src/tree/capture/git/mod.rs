@@ -10,7 +10,7 @@
 //! opened, none through a link, and there is a limit to everything; what is beyond it is
 //! left out, and the record says that it is not whole.
 
-mod memo;
+pub(crate) mod memo;
 mod store;
 
 use super::{Capture, clock};

@@ -1,0 +1,4 @@
+//! The decoder `releases`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| snapback_core::fuzz::run("releases", bytes));
