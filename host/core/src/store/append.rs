@@ -1,7 +1,8 @@
 //! The packs of a writer: frames are appended, files are made and ended.
 //!
 //! A frame's place is taken under a lock and written outside it. After the first
-//! failure nothing is appended any more.
+//! failure nothing is appended any more; only what is looked at, and has no content of files
+//! in it, goes on in memory when the disk is full.
 
 use super::BLOCK;
 use super::index::Place;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) failed: Option<Error>,
     /// Bytes that may be written before free space is looked at again.
     unlooked: u64,
+    /// Whether there is no more room on the disk for what is only looked at.
+    in_memory: bool,
 }
 
 /// A pack that is being written.
@@ -60,10 +63,27 @@ impl Writer {
         objects: Vec<(Key, u32)>,
     ) -> Result<()> {
         let frame = Frame { offset: 0, stored: stored.len() as u32, raw: raw as u32, encoding };
-        let room = self.room(encoding, vec![FrameTable { frame, objects }])?;
-        self.store.disk.write_all(&room.file, u64::from(room.frames[0].frame.offset), stored)?;
-        self.filled(room);
-        Ok(())
+        loop {
+            let room = self.room(encoding, vec![FrameTable { frame, objects: objects.clone() }])?;
+            let offset = u64::from(room.frames[0].frame.offset);
+            match self.store.disk.write_all(&room.file, offset, stored) {
+                Err(error) if self.only_looks_at_keys() && error.kind() == Kind::NoSpace => {
+                    if std::mem::replace(&mut lock(&self.state).in_memory, true) {
+                        return Err(error);
+                    }
+                }
+                done => {
+                    done?;
+                    self.filled(room);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Whether nothing of it is kept, and no content of files is in it.
+    fn only_looks_at_keys(&self) -> bool {
+        self.scratch && !self.holds_content()
     }
 
     /// Appends blocks that lie one after the other in `from`, from `offset`: where the file
@@ -99,9 +119,12 @@ impl Writer {
             Encoding::Aligned => pack.end.next_multiple_of(ALIGN),
             Encoding::Raw | Encoding::Zstd => pack.end,
         };
-        let is_full = |pack: &OpenPack| start(pack) + length > PACK || pack.objects > PACK_OBJECTS;
+        let in_memory = state.in_memory;
+        let is_full = |pack: &OpenPack| {
+            start(pack) + length > PACK || pack.objects > PACK_OBJECTS || in_memory && !pack.name.is_empty()
+        };
         if state.packs.last().is_none_or(is_full) {
-            let pack = self.new_pack()?;
+            let pack = self.new_pack(in_memory)?;
             state.packs.push(pack);
         }
         let number = (state.packs.len() - 1) as u32;
@@ -154,15 +177,26 @@ impl Writer {
         Ok((self.store.dir.free_space()?.saturating_add(written), self.floor.load(Ordering::Relaxed)))
     }
 
-    fn new_pack(&self) -> Result<OpenPack> {
-        let (name, file) = match self.create() {
-            // Whoever only looks needs no disk that can be written.
-            Err(error) if self.scratch && error.kind() == Kind::Denied => {
-                (Vec::new(), Handle::in_memory(self.store.path())?)
-            }
-            created => created?,
+    fn new_pack(&self, in_memory: bool) -> Result<OpenPack> {
+        let begin = |file: &Handle| self.store.disk.write_all(file, 0, HEAD);
+        let memory = || {
+            let file = Handle::in_memory(self.store.path())?;
+            begin(&file).map(|()| (Vec::new(), file))
         };
-        self.store.disk.write_all(&file, 0, HEAD)?;
+        let on_disk = || {
+            let (name, file) = self.create()?;
+            begin(&file).map(|()| (name, file))
+        };
+        // Whoever only looks needs no disk that can be written.
+        let is_enough = |error: &Error| match error.kind() {
+            Kind::Denied => self.scratch,
+            Kind::NoSpace => self.only_looks_at_keys(),
+            _ => false,
+        };
+        let (name, file) = match if in_memory { memory() } else { on_disk() } {
+            Err(error) if !in_memory && is_enough(&error) => memory()?,
+            made => made?,
+        };
         let end = HEAD.len() as u64;
         Ok(OpenPack { file: Arc::new(file), name, end, frames: Vec::new(), objects: 0 })
     }

@@ -1,7 +1,7 @@
 //! The n-th operation fails, for every n: what was there stays, and a second try succeeds.
 
 use super::*;
-use crate::disk::FailAt;
+use crate::disk::{FailAt, Hook, Op, OpKind};
 use crate::store::gc::{Sweep, plan};
 
 const ERRORS: [i32; 3] = [5, 28, 13]; // EIO, ENOSPC, EACCES
@@ -132,4 +132,41 @@ fn after_a_failed_write_nothing_more_is_written() {
     assert_eq!(writer.seal().unwrap_err().kind(), Kind::NoSpace);
     drop(writer);
     assert!(scratch.names("packs").is_empty() && scratch.names("tmp").is_empty());
+}
+
+/// There is no room for files in this directory: an operation of this kind fails on them.
+struct Full(PathBuf, OpKind);
+
+impl Hook for Full {
+    fn before(&self, op: &Op<'_>) -> std::io::Result<()> {
+        match op.kind == self.1 && op.path().starts_with(&self.0) {
+            true => Err(std::io::Error::from_raw_os_error(ERRORS[1])),
+            false => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn what_is_only_looked_at_needs_no_room() {
+    for kind in [OpKind::Create, OpKind::Write] {
+        let scratch = Scratch::new("looked-at");
+        drop(scratch.store());
+        let path = scratch.0.join("store");
+        let hook = Arc::new(Full(path.join("tmp"), kind));
+        let store = Store::open(&path, Disk::default().with_hook(hook)).unwrap();
+        let put = |writer: &Writer, n: u64| -> Result<Key> {
+            let mut lane = writer.lane();
+            let key = lane.put(ObjectKind::Tree, &noise(n, 100_000))?;
+            lane.flush().map(|()| key)
+        };
+        let writer = store.scratch(false);
+        let keys = [1, 2].map(|n| put(&writer, n).unwrap());
+        for (n, key) in [1, 2].into_iter().zip(keys) {
+            assert_eq!(writer.read(&key).unwrap(), noise(n, 100_000), "{kind:?}");
+        }
+        // What files hold does not go into memory, nor what is to be kept.
+        for writer in [store.scratch(true), store.writer().unwrap()] {
+            assert_eq!(put(&writer, 3).unwrap_err().kind(), Kind::NoSpace, "{kind:?}");
+        }
+    }
 }
