@@ -132,7 +132,10 @@ impl World {
         match verb {
             "snap" | "gc" => assert!(before.is_like(&half), "{}: {verb} touched something", self.place()),
             "run" => {}
-            _ if pending => self.go_on(verb, &before, goal.as_ref()),
+            _ if pending => {
+                self.looks_go_on(&half);
+                self.go_on(verb, [&before, &half], goal.as_ref());
+            }
             _ => {
                 let is_one = before.is_like(&half) || goal.is_some_and(|goal| goal.is_like(&half));
                 assert!(is_one, "{}: {verb} left half of it", self.place());
@@ -141,19 +144,36 @@ impl World {
         self.now = Record::take(&self.s.project());
     }
 
+    /// Commands that only look do so while a step is unfinished, and touch nothing.
+    fn looks_go_on(&mut self, half: &Record) {
+        let id = self.chance.of(&self.ids()).clone();
+        let looks: [&[&str]; 6] =
+            [&["status"], &["list"], &["show", &id], &["diff", &id], &["verify"], &["cat", &id, "d/f3"]];
+        let look = *self.chance.of(&looks);
+        let code = self.s.snapback(look).code();
+        // A file may not be in that snapshot.
+        assert!(code == 0 || code == 1 && look[0] == "cat", "{}: {look:?} ended with {code}", self.place());
+        let now = Record::take(&self.s.project());
+        assert!(half.is_like(&now), "{}: {look:?} touched something", self.place());
+        assert!(self.json("status")["pending"].is_object(), "{}: {look:?} ended the step", self.place());
+    }
+
     /// The next command after an undo or a redo that was cut short.
-    fn go_on(&mut self, verb: &str, before: &Record, goal: Option<&Record>) {
+    fn go_on(&mut self, verb: &str, [before, half]: [&Record; 2], goal: Option<&Record>) {
         let goal = goal.expect("what was begun goes somewhere");
-        let (words, want): (&[&str], &Record) = match self.chance.below(6) {
+        let (words, want): (&[&str], &Record) = match self.chance.below(7) {
             0 => (&["undo", "--resume"], goal),
             1 => (&["undo", "--take-back"], before),
             2 => (&["snap"], goal),
             3 => (&["run", "--", "true"], goal),
+            4 => (&["undo", "--abandon", "tree"], half),
             _ => (&[verb], goal),
         };
         self.s.snapback(words).exits(0);
         let now = Record::take(&self.s.project());
         assert!(want.is_like(&now), "{}: {words:?} after {verb}", self.place());
+        let pending = self.json("status")["pending"].is_object();
+        assert!(!pending, "{}: {words:?} after {verb} left it unfinished", self.place());
         self.learn(&now);
     }
 
