@@ -135,6 +135,7 @@ impl Context {
             cancel: self.cancel.clone(),
             inside: self.places.run_id.clone(),
             pace: Pace::default(),
+            recent: Arc::default(),
             disk: Disk::default().with_sync(user.sync),
             user,
             root,

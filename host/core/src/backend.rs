@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// One named piece of a snapshot. Names are the backend's own.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -99,6 +100,10 @@ pub struct Call {
     pub cancel: Cancel,
     /// How fast a capture goes.
     pub pace: Pace,
+    /// What calls of the same command found out and this one may use.
+    pub recent: Arc<Recent>,
+    /// Nothing need be captured: it is only to be found out who is in the way, without waiting.
+    pub hurry: bool,
 }
 
 impl Call {
@@ -122,6 +127,8 @@ impl Call {
             report,
             cancel: Cancel::default(),
             pace: Pace::default(),
+            recent: Arc::default(),
+            hurry: false,
         }
     }
 
@@ -169,6 +176,30 @@ impl Hold {
     pub fn take<T: Any>(&self) -> Option<T> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         kept.downcast().ok().map(|kept| *kept)
+    }
+}
+
+/// What was found out a moment ago, for all calls of one command: one look at the system serves
+/// many targets.
+#[derive(Default)]
+pub struct Recent(Mutex<Option<(Instant, Arc<dyn Any + Send + Sync>)>>);
+
+impl Recent {
+    /// For how long what was found out counts.
+    const AGE: Duration = Duration::from_secs(1);
+
+    /// What `look` found for another call, or finds now.
+    pub fn get<T: Any + Send + Sync>(&self, look: impl FnOnce() -> T) -> Arc<T> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((since, found)) = &*recent
+            && since.elapsed() < Self::AGE
+            && let Ok(found) = Arc::clone(found).downcast()
+        {
+            return found;
+        }
+        let found = Arc::new(look());
+        *recent = Some((Instant::now(), found.clone()));
+        found
     }
 }
 

@@ -369,3 +369,20 @@ fn one_that_sqlite_cannot_open_at_its_path_is_a_file() {
     s.sh(&format!("{names}; mv $n/$n/$n/app.db ."));
     assert_eq!(count(&s, "app"), "[(10,)]");
 }
+
+#[test]
+fn one_that_was_empty_is_not_told_as_changed_by_somebody() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        s.sh("rm -f app.db*; : > app.db");
+        s.run(&migrate("app", "CREATE TABLE t(a); INSERT INTO t VALUES(1)"));
+        for _ in 0..2 {
+            s.ok(["undo"]).never_says("changed after");
+            assert_eq!(s.read("app.db"), "");
+            s.ok(["redo"]).says("M app.db").never_says("changed after");
+            assert_eq!(count(s, "app"), "[(1,)]");
+        }
+    });
+}

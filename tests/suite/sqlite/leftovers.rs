@@ -93,3 +93,27 @@ fn a_log_of_many_megabytes_is_read_and_left() {
     s.run("true");
     assert_eq!(count(&s, "app"), "[(11100,)]");
 }
+
+#[test]
+fn a_removed_database_is_gone_whatever_lies_beside_it() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        s.sh("rm -f app.db*");
+        make(s, "app", "wal", 10);
+        let mut app = Python::start(s);
+        app.open("app");
+        app.sql("INSERT INTO t(b) VALUES('in the log')");
+        app.kill();
+        assert!(s.has("app.db-wal"));
+        s.run("rm app.db").says("1 deleted");
+        s.ok(["diff"]).prints("D app.db");
+        s.ok(["undo"]).says("A app.db");
+        assert_eq!(count(s, "app"), "[(11,)]");
+        s.ok(["redo"]).says("D app.db");
+        assert!(!s.has("app.db") && s.has("app.db-wal"));
+        s.ok(["undo"]);
+        assert_eq!(count(s, "app"), "[(11,)]");
+    });
+}

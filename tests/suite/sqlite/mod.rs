@@ -3,6 +3,7 @@
 mod declared;
 mod diff;
 mod found;
+mod in_use;
 mod large;
 mod left_out;
 mod leftovers;

@@ -2,7 +2,7 @@
 
 use snapback_tests::Sandbox;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const SERVER: &str = r"
 import sys, sqlite3, os, time
@@ -28,7 +28,17 @@ pub struct Python {
 impl Python {
     /// Starts one in the project, as its user.
     pub fn start(s: &Sandbox) -> Self {
-        let mut command = s.command("python3");
+        Self::run(s.command("python3"))
+    }
+
+    /// Starts one in the project, as root.
+    pub fn start_as_root(s: &Sandbox) -> Self {
+        let mut command = Command::new("python3");
+        command.current_dir(s.project());
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
         command.args(["-c", SERVER]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("python3 can be started");
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

@@ -245,3 +245,31 @@ fn who_has_open_what_an_undo_removes_is_named() {
         }
     });
 }
+
+#[test]
+fn a_directory_beside_what_was_left_of_a_database_comes_back_with_a_redo() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        for mode in ["wal", "truncate"] {
+            s.sh("rm -rf app.db*");
+            make(s, "app", mode, 10);
+            let mut app = Python::start(s);
+            app.open("app");
+            app.sql(&format!("PRAGMA journal_mode = {mode}"));
+            app.sql("INSERT INTO t(b) VALUES('more')");
+            match mode {
+                "wal" => app.kill(),
+                _ => drop(app.say("c.close()")),
+            }
+            s.run("rm app.db; mkdir app.db; echo precious > app.db/x");
+            s.ok(["undo"]);
+            assert_eq!(count(s, "app"), "[(11,)]", "{mode}");
+            s.ok(["redo"]);
+            assert_eq!(s.read("app.db/x"), "precious\n", "{mode}");
+            s.ok(["undo"]);
+            assert_eq!(count(s, "app"), "[(11,)]", "{mode}");
+        }
+    });
+}

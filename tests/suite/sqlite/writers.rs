@@ -145,3 +145,25 @@ fn what_was_begun_over_two_databases_and_killed_is_in_neither() {
         }
     });
 }
+
+#[test]
+fn a_connection_for_each_request_keeps_nothing_from_being_captured_or_put_back() {
+    if !ready() {
+        return;
+    }
+    let s = sandbox();
+    make(&s, "app", "wal", 100);
+    let mut apps = [Python::start(&s), Python::start(&s)];
+    for app in &mut apps {
+        app.say("o = lambda: sqlite3.connect('app.db', isolation_level=None, timeout=60)");
+        app.say("r = lambda c: (c.execute('INSERT INTO t(b) VALUES(1)'), c.close(), time.sleep(0.005))");
+        app.begin("[r(o()) for _ in range(10**9)]");
+    }
+    for n in 0..3 {
+        s.run("echo new > f");
+        s.ok(["undo"]).never_says("replaced again");
+        assert!(!s.has("f"), "undo {n}");
+    }
+    apps.into_iter().for_each(Python::kill);
+    is_sound(&s, "app");
+}

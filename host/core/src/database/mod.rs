@@ -11,14 +11,16 @@
 
 mod files;
 pub mod header;
+mod left;
 mod put;
-mod seen;
+pub(crate) mod seen;
 mod setting;
 mod sides;
 mod state;
 
 pub use files::{capture_file, file_entry, may_be_database};
 pub use header::Header;
+pub use left::recover;
 pub use put::{Stage, fill_file, settle};
 pub use seen::Seen;
 pub use setting::{of_setting, to_setting};

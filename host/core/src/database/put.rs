@@ -1,80 +1,153 @@
 //! Files that take their place at the path of a database: made aside, whole and
 //! durable, then moved there in one step.
 //!
-//! Aside is the store where names can be moved between it and the directory, else
-//! `.snapback~` in the directory itself, which goes with the value.
+//! Aside is the store's `aside/` where names can be moved between it and the directory, else
+//! `.snapback~` in the directory itself: in both a directory for each target. There a file is `w...`
+//! while it is written, `x...` when it is whole or was displaced by what was, `y...` when it was taken
+//! out; `m...` says which inode was made here. What a killed process left there is dealt with by `left`.
 //!
-//! Invariant: what comes here from the directory is compared here, and goes with the value only
-//! when it is what was captured. What somebody put there in between goes back to its place, or,
-//! when that is taken by then, is kept for good and told.
+//! Invariant: what comes here from the directory is compared here, and goes only when it is what was
+//! captured. What somebody put there in between goes back to its place, or, when that is taken by
+//! then, is kept for good and told.
 
+use super::left::recover;
 use crate::backend::{Call, Cancel};
 use crate::disk::{Dir, Disk, Handle};
 use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::Key;
 use crate::store::content::{self, Piece};
-use crate::store::{Source, Workspace};
-use crate::tree::apply::{Attributes, Note, On, RESERVED, Refusal, Rights};
-use crate::tree::apply::{SAVED, is_kept, keep, keep_beside, make_dir};
+use crate::store::{Source, Store};
+use crate::tree::apply::{ASIDE, Attributes, Note, On, RESERVED, Refusal, Rights, SAVED};
+use crate::tree::apply::{keep, make_dir, name_of, unfinished};
 use crate::tree::node::{Entry, Node};
 use crate::tree::scan::Stat;
 use rustix::io::Errno;
+use std::sync::Arc;
 
 /// Where files are made before they take their place in a directory.
-pub enum Stage<'a> {
-    /// In the store.
-    Store(Workspace),
-    /// In the directory.
-    Beside(&'a Dir, Dir, Disk),
+pub struct Stage {
+    pub(super) store: Arc<Store>,
+    /// Its directory, called `name` in `above`.
+    pub(super) dir: Dir,
+    above: Dir,
+    name: Vec<u8>,
+    /// The directory that `above` lies in, where that is not the store.
+    home: Option<Dir>,
 }
 
-impl<'a> Stage<'a> {
-    /// A place for files that are to stand in `dir`.
+/// What its directory is called for `call`.
+fn scope(call: &Call) -> Vec<u8> {
+    let text = format!("{}\0database", call.target.name);
+    name_of("", text.as_bytes())[1..17].to_vec()
+}
+
+/// The device and mount of `dir`: names can be moved within one.
+fn volume(dir: &Dir) -> Result<(u64, u64)> {
+    let stat = Stat::of_open(dir).map_err(|e| Error::io(e, "could not look at", dir.path()));
+    stat.map(|stat| (stat.dev, stat.mount))
+}
+
+impl Stage {
+    /// A place for files that are to stand in `dir`; what an earlier one left there of the database
+    /// `base` is dealt with first.
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn open(call: &Call, dir: &'a Dir) -> Result<Self> {
-        let workspace = call.store()?.workspace()?;
-        let volume = |dir: &Dir| {
-            let stat = Stat::of_open(dir).map_err(|e| Error::io(e, "could not look at", dir.path()));
-            stat.map(|stat| (stat.dev, stat.mount))
+    pub fn open(call: &Call, dir: &Dir, base: &[u8]) -> Result<Self> {
+        recover(call, dir, base)?;
+        let (store, name) = (call.store()?.clone(), scope(call));
+        let above = make_dir(store.disk(), store.dir(), ASIDE)?;
+        let (above, home) = match volume(&above)? == volume(dir)? {
+            true => (above, None),
+            false => (make_dir(store.disk(), dir, RESERVED)?, Some(dir.try_clone()?)),
         };
-        if volume(workspace.dir())? == volume(dir)? {
-            return Ok(Self::Store(workspace));
+        let own = make_dir(store.disk(), &above, &name)?;
+        if !own.names()?.is_empty() {
+            let text =
+                format!("what was left of {} in {} could not be kept", show_bytes(base), show(own.path()));
+            return Err(Error::new(Kind::Other, text).hint("move away what is there, and try again"));
         }
-        let disk = call.store()?.disk();
-        if dir.stat(RESERVED)?.is_none() {
-            disk.mkdir(dir, RESERVED, 0o700)?;
-        }
-        Ok(Self::Beside(dir, dir.child(RESERVED)?, disk.clone()))
+        Ok(Self { dir: own, store, above, name, home })
     }
 
-    fn dir(&self) -> &Dir {
-        match self {
-            Self::Store(workspace) => workspace.dir(),
-            Self::Beside(_, dir, _) => dir,
+    /// Those that earlier ones for `call` left.
+    pub(super) fn left(call: &Call, dir: &Dir) -> Result<Vec<Self>> {
+        let (store, name, mut left) = (call.store()?, scope(call), Vec::new());
+        for (at, top, home) in [(store.dir(), ASIDE, None), (dir, RESERVED, Some(dir))] {
+            if at.stat(top)?.is_none() {
+                continue;
+            }
+            let above = at.child(top)?;
+            // All that is in it was compared.
+            store.disk().remove_all(&above, &done(&name))?;
+            if above.stat(&name)?.is_some() {
+                let (dir, home) = (above.child(&name)?, home.map(Dir::try_clone).transpose()?);
+                left.push(Self { store: store.clone(), dir, above, name: name.clone(), home });
+            }
         }
+        Ok(left)
     }
 
-    /// Makes `entry` here under its name, with all that it is, durable.
+    pub(super) fn disk(&self) -> &Disk {
+        self.store.disk()
+    }
+
+    /// Makes `entry` here, with all that it is, durable.
     ///
     /// # Errors
     /// When its content cannot be read or the disk refuses.
     pub fn make(&self, call: &Call, source: &dyn Source, entry: &Entry) -> Result<()> {
-        let (disk, dir, name) = (call.store()?.disk(), self.dir(), &entry.name);
-        if dir.stat(name)?.is_some() {
-            disk.unlink(dir, name)?;
+        let (disk, dir, name) = (self.disk(), &self.dir, made(&entry.name));
+        let half = unfinished(&name);
+        if dir.stat(&half)?.is_some() {
+            disk.unlink(dir, &half)?;
         }
+        let entry = Entry { name: half.clone(), ..entry.clone() };
         match &entry.node {
             Node::File { content, size, .. } => {
-                let file = disk.create_file(dir, name, 0o600)?;
+                let file = disk.create_file(dir, &half, 0o600)?;
                 fill(disk, &file, source, (content, *size), &call.cancel)?;
-                settle(call, dir, entry)?;
-                disk.sync_file(&file)
+                settle(call, dir, &entry)?;
+                disk.sync_file(&file)?;
             }
-            Node::Symlink(to) => disk.symlink(dir, name, to).and_then(|()| settle(call, dir, entry)),
-            _ => Err(Error::corrupt("what is to stand in a database's place is no file")),
+            Node::Symlink(to) => disk.symlink(dir, &half, to).and_then(|()| settle(call, dir, &entry))?,
+            _ => return Err(Error::corrupt("what is to stand in a database's place is no file")),
         }
+        let inode = dir.stat(&half)?.map_or(0, |stat| stat.st_ino);
+        self.forget(&name)?;
+        disk.create_file(dir, &[mark(&name), format!("{inode:016x}").into_bytes()].concat(), 0o600)?;
+        disk.rename(dir, &half, dir, &name)
+    }
+
+    /// The inode of the file that was made here as `made`, as far as that is known.
+    pub(super) fn inode(&self, made: &[u8]) -> Result<Option<u64>> {
+        let mark = mark(made);
+        let number = |name: &Vec<u8>| {
+            let digits = std::str::from_utf8(name.strip_prefix(&mark[..])?).ok()?;
+            u64::from_str_radix(digits, 16).ok()
+        };
+        Ok(self.dir.names()?.iter().find_map(number))
+    }
+
+    /// Removes what says which inode was made as `made`.
+    pub(super) fn forget(&self, made: &[u8]) -> Result<()> {
+        let mark = mark(made);
+        let is = |name: &&Vec<u8>| name.starts_with(&mark);
+        self.dir.names()?.iter().filter(is).try_for_each(|name| self.disk().unlink(&self.dir, name))
+    }
+
+    /// Gives up all that is here, which was compared.
+    ///
+    /// # Errors
+    /// When the disk refuses: it is not given up then.
+    pub fn finish(self) -> Result<()> {
+        let done = done(&self.name);
+        self.disk().rename(&self.above, &self.name, &self.above, &done)?;
+        // What is found under the other name is put back, and that must not be after this.
+        self.disk().sync_dir(&self.above)?;
+        // What stays of it is removed by the next one.
+        let _ = self.disk().remove_all(&self.above, &done);
+        Ok(())
     }
 
     /// Moves what was made as `entry` into its place in `dir`, over what is there: for
@@ -83,7 +156,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// When the disk refuses.
     pub fn replace(&self, call: &Call, entry: &Entry, dir: &Dir) -> Result<()> {
-        call.store()?.disk().rename(self.dir(), &entry.name, dir, &entry.name)
+        call.store()?.disk().rename(&self.dir, &made(&entry.name), dir, &entry.name)
     }
 
     /// Moves what was made as `entry` into its place in `dir`, if what is there is
@@ -92,29 +165,29 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// `Changed` when it is something else, which is left there; when the disk refuses.
     pub fn place(&self, call: &Call, entry: &Entry, dir: &Dir, expected: Option<&Entry>) -> Result<()> {
-        let (disk, name) = (call.store()?.disk(), &entry.name);
+        let (disk, name, made) = (self.disk(), &entry.name, made(&entry.name));
         let Some(expected) = expected else {
-            return match disk.rename_noreplace(self.dir(), name, dir, name) {
+            return match disk.rename_noreplace(&self.dir, &made, dir, name) {
                 Err(e) if e.is(Errno::EXIST) => Err(changed(dir, name)),
                 done => done,
             };
         };
-        match disk.exchange(self.dir(), name, dir, name) {
+        match disk.exchange(&self.dir, &made, dir, name) {
             Ok(true) => {}
             Ok(false) => {
                 self.take_out(call, dir, expected)?;
-                return disk.rename_noreplace(self.dir(), name, dir, name).inspect_err(|_| {
-                    let _ = disk.rename_noreplace(self.dir(), &out(name), dir, name);
+                return disk.rename_noreplace(&self.dir, &made, dir, name).inspect_err(|_| {
+                    let _ = disk.rename_noreplace(&self.dir, &out(name), dir, name);
                 });
             }
             Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
             Err(e) => return Err(e),
         }
-        check(call, self.dir(), name, expected).inspect_err(|_| {
-            match disk.exchange(self.dir(), name, dir, name) {
+        check(call, &self.dir, &made, expected).inspect_err(|_| {
+            match disk.exchange(&self.dir, &made, dir, name) {
                 // What comes out may be newer than what was found.
-                Ok(true) => self.keep_unless(call, name, entry),
-                _ => self.give_back(call, dir, name, name),
+                Ok(true) => self.keep_unless(call, &made, entry),
+                _ => self.give_back(call, dir, &made, name),
             }
         })
     }
@@ -125,17 +198,17 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// When the disk refuses; what is there by now is left.
     pub fn back(&self, call: &Call, dir: &Dir, name: &[u8], placed: Option<&Entry>) -> Result<()> {
-        let (disk, out) = (call.store()?.disk(), out(name));
-        let is_out = self.dir().stat(&out)?.is_some();
+        let (disk, out, made) = (self.disk(), out(name), made(name));
+        let is_out = self.dir.stat(&out)?.is_some();
         if let Some(placed) = placed {
-            match !is_out && self.dir().stat(name)?.is_some() {
-                true => drop(disk.exchange(self.dir(), name, dir, name)?),
-                false => disk.rename(dir, name, self.dir(), name)?,
+            match !is_out && self.dir.stat(&made)?.is_some() {
+                true => drop(disk.exchange(&self.dir, &made, dir, name)?),
+                false => disk.rename(dir, name, &self.dir, &made)?,
             }
-            self.keep_unless(call, name, placed);
+            self.keep_unless(call, &made, placed);
         }
         match is_out {
-            true => disk.rename_noreplace(self.dir(), &out, dir, name),
+            true => disk.rename_noreplace(&self.dir, &out, dir, name),
             false => Ok(()),
         }
     }
@@ -145,42 +218,40 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// `Changed` when it is something else, which is left there; when the disk refuses.
     pub fn take_out(&self, call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
-        let (disk, name) = (call.store()?.disk(), &entry.name);
-        let out = out(name);
-        match disk.rename(dir, name, self.dir(), &out) {
+        let (name, out) = (&entry.name, out(&entry.name));
+        match self.disk().rename(dir, name, &self.dir, &out) {
             Err(e) if e.kind() == Kind::NotFound => return Err(changed(dir, name)),
             done => done?,
         }
-        check(call, self.dir(), &out, entry).inspect_err(|_| self.give_back(call, dir, &out, name))
+        check(call, &self.dir, &out, entry).inspect_err(|_| self.give_back(call, dir, &out, name))
     }
 
     /// Gives what stands here as `here`, and is not what was captured, its place at `name`
     /// again; when that is taken, it is kept.
-    fn give_back(&self, call: &Call, dir: &Dir, here: &[u8], name: &[u8]) {
-        let given = call.store().and_then(|store| store.disk().rename_noreplace(self.dir(), here, dir, name));
-        if given.is_err() {
+    pub(super) fn give_back(&self, call: &Call, dir: &Dir, here: &[u8], name: &[u8]) {
+        if self.disk().rename_noreplace(&self.dir, here, dir, name).is_err() {
             self.keep(call, here, name);
         }
     }
 
-    /// Keeps what stands here as `name`, unless it is `known`.
-    fn keep_unless(&self, call: &Call, name: &[u8], known: &Entry) {
-        if check(call, self.dir(), name, known).is_err() {
-            self.keep(call, name, name);
+    /// Keeps what stands here as `here`, unless it is `known`.
+    fn keep_unless(&self, call: &Call, here: &[u8], known: &Entry) {
+        if check(call, &self.dir, here, known).is_err() {
+            self.keep(call, here, &known.name);
         }
     }
 
     /// Keeps what stands here as `here` and was called `name` for good, and tells where.
-    fn keep(&self, call: &Call, here: &[u8], name: &[u8]) {
-        let kept = call.store().and_then(|store| match self {
-            Self::Store(workspace) => {
-                let saved = make_dir(store.disk(), store.dir(), SAVED)?;
-                keep(store.disk(), workspace.dir(), here, &saved, "database", name)
-            }
-            Self::Beside(_, dir, _) => keep_beside(store.disk(), dir, here, "database", name),
-        });
+    pub(super) fn keep(&self, call: &Call, here: &[u8], name: &[u8]) {
+        let (disk, dir) = (self.disk(), &self.dir);
+        let kept = match &self.home {
+            None => make_dir(disk, self.store.dir(), SAVED)
+                .and_then(|saved| keep(disk, dir, here, &saved, "database", name)),
+            Some(_) => keep(disk, dir, here, &self.above, "saved-database", name),
+        };
         let how = match kept {
             Ok(at) => format!("is kept as {}", show(&at)),
+            // It stays here, and is found by the next one.
             Err(error) => format!("could not be kept: {error}"),
         };
         let text = format!("what somebody put in the place of {} meanwhile {how}", show_bytes(name));
@@ -188,9 +259,24 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// What a name is called aside.
-fn out(name: &[u8]) -> Vec<u8> {
-    [b"out-", name].concat()
+/// What `name` is called here when it is whole, or displaced.
+pub(super) fn made(name: &[u8]) -> Vec<u8> {
+    name_of("", name)
+}
+
+/// What `name` is called here when it was taken out.
+pub(super) fn out(name: &[u8]) -> Vec<u8> {
+    [b"y", &made(name)[1..]].concat()
+}
+
+/// How a name begins that says which inode was made as `made`.
+fn mark(made: &[u8]) -> Vec<u8> {
+    [b"m", &made[1..]].concat()
+}
+
+/// What a directory called `scope` is called when all in it was compared.
+fn done(scope: &[u8]) -> Vec<u8> {
+    [b"done-", scope].concat()
 }
 
 /// Refuses what `name` in `dir` is, unless it is what was captured as `entry`.
@@ -208,14 +294,26 @@ fn changed(dir: &Dir, name: &[u8]) -> Error {
     Error::new(Kind::Changed, format!("{shown} is not as it was when it was captured")).hint("try again")
 }
 
-impl Drop for Stage<'_> {
+impl Drop for Stage {
+    /// What was made here goes; what came from elsewhere stays, and is found by the next one.
     fn drop(&mut self) {
-        let Self::Beside(home, dir, disk) = self else { return };
-        // What stays of it is found and used by the next one.
-        for name in dir.names().unwrap_or_default().iter().filter(|name| !is_kept(name)) {
-            let _ = disk.unlink(dir, name);
+        for name in self.dir.names().unwrap_or_default() {
+            let is_own = || {
+                let (inode, stat) = (self.inode(&name).ok().flatten(), self.dir.stat(&name).ok().flatten());
+                inode.is_some() && inode == stat.map(|stat| stat.st_ino)
+            };
+            if name.starts_with(b"w") || name.starts_with(b"x") && is_own() {
+                let _ = self.disk().unlink(&self.dir, &name);
+            }
         }
-        let _ = disk.rmdir(home, RESERVED);
+        if self.dir.names().is_ok_and(|names| names.iter().all(|name| name.starts_with(b"m"))) {
+            let _ = self.disk().remove_all(&self.above, &self.name);
+        }
+        if let Some(home) = &self.home
+            && self.above.names().is_ok_and(|names| names.is_empty())
+        {
+            let _ = self.disk().rmdir(home, RESERVED);
+        }
     }
 }
 

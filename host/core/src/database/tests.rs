@@ -211,7 +211,7 @@ fn a_file_is_made_aside_and_takes_its_place_whole() {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let entry = Entry { uid, gid, ..file(b"app.db", content, 2 * BLOCK as u64 + 5) };
     let source = world.call.writer.clone().unwrap();
-    let stage = Stage::open(&world.call, &dir).unwrap();
+    let stage = Stage::open(&world.call, &dir, b"app.db").unwrap();
     stage.make(&world.call, &*source, &entry).unwrap();
     assert!(dir.names().unwrap().is_empty(), "nothing stands there yet");
     stage.place(&world.call, &entry, &dir, None).unwrap();
@@ -233,7 +233,7 @@ fn a_file_is_made_aside_and_takes_its_place_whole() {
     assert_eq!(made, entry);
     let left = std::fs::read_dir(world.temp.path().join("store/tmp")).unwrap();
     assert!(left.map(|e| e.unwrap().file_type().unwrap()).all(|kind| kind.is_file()));
-    let stage = Stage::open(&world.call, &dir).unwrap();
+    let stage = Stage::open(&world.call, &dir, b"app.db").unwrap();
     stage.take_out(&world.call, &dir, &entry).unwrap();
     assert!(dir.names().unwrap().is_empty());
 }
@@ -259,7 +259,7 @@ impl Hook for Slip {
 fn slipped(
     (kind, nth): (OpKind, u32),
     deed: impl Fn(&Path) + Send + Sync + 'static,
-    act: impl Fn(&World, &Stage<'_>, &Dir, [&Entry; 2]),
+    act: impl Fn(&World, &Stage, &Dir, [&Entry; 2]),
 ) -> (String, Vec<String>) {
     let place = TempDir::new();
     let (d, file_path) = (Dir::open(place.path()).unwrap(), place.path().join("app.db"));
@@ -271,7 +271,7 @@ fn slipped(
         let content = world.put(bytes);
         Entry { uid, gid, ..file(b"app.db", content, 6) }
     });
-    let stage = Stage::open(&world.call, &d).unwrap();
+    let stage = Stage::open(&world.call, &d, b"app.db").unwrap();
     let source = world.call.writer.clone().unwrap();
     stage.make(&world.call, &*source, &stored).unwrap();
     act(&world, &stage, &d, [&stored, &captured]);
@@ -294,7 +294,7 @@ fn what_somebody_put_there_in_between_is_never_lost() {
     let changed = |done: Result<()>| assert_eq!(done.unwrap_err().kind(), Kind::Changed);
     let theirs = |d: &Dir| std::fs::write(d.path().join("app.db"), "theirs").unwrap();
     // Taken out, it was not what was captured; by then the name is taken.
-    let take = |w: &World, s: &Stage<'_>, d: &Dir, [_, captured]: [&Entry; 2]| {
+    let take = |w: &World, s: &Stage, d: &Dir, [_, captured]: [&Entry; 2]| {
         theirs(d);
         changed(s.take_out(&w.call, d, captured));
     };
@@ -303,7 +303,7 @@ fn what_somebody_put_there_in_between_is_never_lost() {
     let got = slipped((OpKind::RenameNoReplace, 1), write("newer"), take);
     assert_eq!(got, ("newer".into(), vec!["theirs".into()]));
     // The same when it was exchanged: whoever is newest is not overwritten either.
-    let place = |w: &World, s: &Stage<'_>, d: &Dir, [stored, captured]: [&Entry; 2]| {
+    let place = |w: &World, s: &Stage, d: &Dir, [stored, captured]: [&Entry; 2]| {
         theirs(d);
         changed(s.place(&w.call, stored, d, Some(captured)));
     };
@@ -313,7 +313,7 @@ fn what_somebody_put_there_in_between_is_never_lost() {
     let gone = slipped((OpKind::Exchange, 2), |path| std::fs::remove_file(path).unwrap(), place);
     assert_eq!(gone, ("theirs".into(), none.clone()));
     // What was placed is taken back: what replaced it since is not what was placed.
-    let back = |w: &World, s: &Stage<'_>, d: &Dir, [stored, captured]: [&Entry; 2]| {
+    let back = |w: &World, s: &Stage, d: &Dir, [stored, captured]: [&Entry; 2]| {
         std::fs::write(d.path().join("app.db"), "captur").unwrap();
         s.place(&w.call, stored, d, Some(captured)).unwrap();
         s.back(&w.call, d, b"app.db", Some(stored)).unwrap();

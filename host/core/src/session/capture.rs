@@ -4,10 +4,11 @@ use super::Project;
 use super::absent::is_of;
 use super::found::{EachFound, Stray};
 use super::noted::Noted;
+use super::records::Records;
 use super::take::Selection;
 use crate::backend::{Call, Elsewhere, Hold, Part, Target};
 use crate::database::Database;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::history::snapshot::{Captured, LeftOut, Snapshot};
 use crate::object::{Key, ObjectKind};
 use crate::store::{Source, Writer};
@@ -47,7 +48,8 @@ impl Project {
         selection: &Selection,
         found: EachFound<'_>,
     ) -> Result<Vec<Captured>> {
-        let context = Context { elsewhere: Arc::new(elsewhere), writer, selection };
+        let records = &self.records()?;
+        let context = Context { elsewhere: Arc::new(elsewhere), writer, selection, records, hurry: false };
         let claims = |job: &Job| context.elsewhere.iter().any(|other| other.target == job.target.name);
         let (last, first): (Vec<_>, Vec<_>) = jobs.iter().enumerate().partition(|(_, job)| claims(job));
         let mut captured = self.side_by_side(&first, &context)?;
@@ -62,8 +64,15 @@ impl Project {
         known.extend(self.all_claims(more.iter().map(|job| &job.target))?);
         let context = Context { elsewhere: Arc::new(known), ..context };
         // Each reads what it stored, which others of equal content may be about to store.
-        for (at, job) in last.into_iter().chain((jobs.len()..).zip(&more)) {
-            captured.push((at, self.capture_one(job, &context)?));
+        let mut rest = last.into_iter().chain((jobs.len()..).zip(&more));
+        while let Some((at, job)) = rest.next() {
+            match self.capture_one(job, &context) {
+                Err(error) if error.kind() == Kind::Busy => {
+                    let rest: Vec<&Job> = rest.map(|(_, job)| job).collect();
+                    return Err(self.in_use(error, &rest, &context));
+                }
+                done => captured.push((at, done?)),
+            }
         }
         captured.sort_by_key(|(at, _)| *at);
         Ok(captured.into_iter().map(|(_, captured)| captured).collect())
@@ -122,15 +131,15 @@ impl Project {
         Ok(captured)
     }
 
-    fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {
-        let Context { elsewhere, writer, selection } = context;
+    pub(super) fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {
+        let Context { elsewhere, writer, selection, records, hurry } = context;
         let env = &self.env;
         let target = &job.target;
         if let Some(absent) = self.absent(job, writer)? {
             return Ok(absent);
         }
         let backend = env.backends.get(&target.backend)?;
-        let previous = self.newest(|snapshot| snapshot.target(&target.name).is_some())?;
+        let previous = records.newest(|snapshot| snapshot.target(&target.name).is_some());
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
         let parts_before = previous.map_or(&[][..], |captured| &captured.parts);
         let noted = Noted::new(&env.report, &self.late);
@@ -141,6 +150,7 @@ impl Project {
             cover: Arc::new(job.cover.clone()),
             huge: selection.huge_limit(parts_before.is_empty()),
             report: noted.clone(),
+            hurry: *hurry,
             ..Call::new(env, &self.of_today(target), Some(writer.store()))
         };
         let covered: Vec<Root> = roots(&***writer, &job.cover).collect::<Result<_>>()?;
@@ -193,10 +203,13 @@ fn own_mode(writer: &Writer, parts: &mut [Part], mode: u32) -> Result<()> {
 }
 
 /// What the captures of one snapshot share.
-struct Context<'a> {
-    elsewhere: Arc<Vec<Elsewhere>>,
-    writer: &'a Arc<Writer>,
-    selection: &'a Selection,
+pub(super) struct Context<'a> {
+    pub elsewhere: Arc<Vec<Elsewhere>>,
+    pub writer: &'a Arc<Writer>,
+    pub selection: &'a Selection,
+    pub records: &'a Records<'a>,
+    /// Nothing need be captured.
+    pub hurry: bool,
 }
 
 /// Paths that a record names for each reason.

@@ -370,9 +370,11 @@ fn of_database(
     new: Option<Database>,
     found: EachDifference<'_>,
 ) -> Result<()> {
-    let kind = match (&old, &new) {
-        (None, _) => ChangeKind::Added,
-        (_, None) => ChangeKind::Deleted,
+    // What lies beside it alone is no database.
+    let is_there = |database: &Option<Database>| database.as_ref().is_some_and(|it| it.file().is_some());
+    let kind = match (is_there(&old), is_there(&new)) {
+        (false, true) => ChangeKind::Added,
+        (true, false) => ChangeKind::Deleted,
         _ => ChangeKind::Modified,
     };
     let path = new.as_ref().or(old.as_ref()).map_or(Vec::new(), |database| database.path.clone());

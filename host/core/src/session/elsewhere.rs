@@ -10,9 +10,11 @@ use super::lookup::{Found, look};
 use super::plan::is_within;
 use super::scope::{Narrow, base, inside};
 use crate::backend::{Elsewhere, Target};
-use crate::database::of_setting;
+use crate::database::{Database, of_setting};
 use crate::error::{Error, Kind, Result};
 use crate::history::snapshot::{Captured, Snapshot};
+use crate::object::ObjectKind;
+use crate::store::Source;
 use crate::text::Bytes;
 use crate::tree::node::Node;
 use std::ffi::OsStr;
@@ -60,13 +62,18 @@ impl Project {
 
     /// The names of `targets` in the order in which they are put back: files that are to
     /// go leave their directories first, and those that come find theirs.
-    pub(super) fn in_order(&self, targets: &[Captured]) -> Result<Vec<String>> {
+    pub(super) fn in_order(&self, source: &dyn Source, targets: &[Captured]) -> Result<Vec<String>> {
         let mut ranked = Vec::new();
         for captured in targets {
-            let rank = match (self.claims(&captured.target)?.is_empty(), captured.parts.is_empty()) {
-                (false, true) => 0,
+            let mut comes = !captured.parts.is_empty();
+            for part in captured.parts.iter().filter(|part| part.content.kind() == ObjectKind::Database) {
+                // What lies beside it alone leaves room for a directory.
+                comes &= Database::load(source, &part.content)?.file().is_some();
+            }
+            let rank = match (self.claims(&captured.target)?.is_empty(), comes) {
+                (false, false) => 0,
                 (true, _) => 1,
-                (false, false) => 2,
+                (false, true) => 2,
             };
             ranked.push((rank, captured.target.name.clone()));
         }

@@ -227,6 +227,10 @@ impl Session {
                     if is_stopped {
                         self.env().report.log(name, "warn", STOPPING);
                     }
+                    let error = match error.kind() {
+                        Kind::Busy => self.in_use_too(error, &names[at + 1..], saved),
+                        _ => error,
+                    };
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
                         let ready = Ready::holding(holds.get(name).cloned()).to_the_end();
@@ -275,7 +279,8 @@ impl Session {
         let only = inside(&env.root, &stored, &journal.only).unwrap_or_default();
         // A database may have several names: it is told of those that are put back with it.
         let with = [to, now].into_iter().flat_map(|snapshot| &snapshot.targets);
-        let with = with.filter(|captured| journal.targets.contains(&captured.target.name));
+        let names: HashSet<&String> = journal.targets.iter().collect();
+        let with = with.filter(|captured| names.contains(&captured.target.name));
         let elsewhere = match self.claims(&stored.target)?.is_empty() {
             true => Vec::new(),
             false => self.all_claims(with.map(|captured| &captured.target))?,

@@ -230,13 +230,13 @@ fn plain(mut entry: Entry) -> Entry {
     entry
 }
 
-/// What files are as a database: one that is all of it is an image.
+/// What files are as a database: one that is all of it is an image, also of an empty one.
 fn as_found(source: &dyn Source, mut entries: Vec<Entry>) -> Result<Found> {
     if let [file] = &entries[..]
         && let Node::File { content, size, .. } = file.node
     {
         let begin = read_begin(source, &content, size, header::LENGTH as u64)?;
-        if Header::parse(&begin).is_some_and(|header| header.image(size) == Some(size)) {
+        if size == 0 || Header::parse(&begin).is_some_and(|header| header.image(size) == Some(size)) {
             let state = state(source, &content, size)?;
             return Ok(Found::Image { file: entries.remove(0), state });
         }

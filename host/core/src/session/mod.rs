@@ -19,6 +19,7 @@ mod execute;
 mod forget;
 mod found;
 mod histories;
+mod in_use;
 mod list;
 mod lock;
 pub mod lookup;
@@ -28,6 +29,7 @@ mod noted;
 mod one_back;
 mod plan;
 mod preflight;
+mod records;
 mod recover;
 mod release;
 mod retain;
@@ -39,7 +41,7 @@ mod take;
 #[cfg(test)]
 mod tests;
 mod trust;
-mod twin;
+pub(crate) mod twin;
 mod verify;
 
 pub use beyond::{Beyond, Uncovered};
@@ -61,7 +63,7 @@ pub use trust::Stranger;
 pub use twin::Twin;
 pub use verify::Verification;
 
-use crate::backend::{Backends, Call, Cancel, Target};
+use crate::backend::{Backends, Call, Cancel, Recent, Target};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::clock::Clock;
@@ -107,13 +109,15 @@ pub struct Environment {
     pub inside: Option<String>,
     /// How fast captures go.
     pub pace: Pace,
+    /// What backends found out a moment ago.
+    pub recent: Arc<Recent>,
 }
 
 impl Call {
     /// A call about `target` that may read `store` and is told nothing more.
     fn new(env: &Environment, target: &Target, store: Option<&Arc<Store>>) -> Self {
         let about = Self::about(env.root.clone(), target.clone(), store.cloned(), env.report.clone());
-        Self { cancel: env.cancel.clone(), pace: env.pace.clone(), ..about }
+        Self { cancel: env.cancel.clone(), pace: env.pace.clone(), recent: env.recent.clone(), ..about }
     }
 }
 

@@ -10,11 +10,13 @@ use super::execute::distinct;
 use super::preflight::Preflight;
 use super::scope::{Meant, Narrow, inside, is_volume};
 use super::{NotRestored, Project, Session};
+use crate::database::bases;
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Verb;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::history::timeline::{Record, Step, Timeline};
+use crate::object::ObjectKind;
 use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
@@ -217,12 +219,14 @@ impl Project {
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
         // Of what is narrowed, the plans know less than the paths are about.
         let none = Plans::default();
+        let mut differing = HashSet::new();
         for (now, stored) in current.iter().zip(&stored) {
             self.preflight((&to.id, stored), now, &trees, &writer, &mut preflight)?;
             self.taken_places((&to, &current), stored, &trees, &writer, &mut preflight)?;
             let known = if all && trees.is_empty() { &preflight.plans } else { &none };
             let meant = Meant::of(root, now, paths, whole);
             self.in_target(Some(&writer), (now, stored), known, &mut |mut difference, change| {
+                differing.insert(difference.target.clone());
                 if meant.has(&difference) {
                     // It leads from the present to the snapshot: the present is `before`.
                     let (target, path) = (&difference.target, &difference.path);
@@ -240,6 +244,7 @@ impl Project {
             if let Some(inside) = inside(root, stored, paths) {
                 not_restored.extend(holes(self.need_store()?, stored, &inside)?);
             }
+            not_restored.extend(lost_with(stored, paths));
         }
         self.all_known(paths, &changes, &*writer, (&to, &current))?;
         // A step that did nothing has nothing to do again.
@@ -254,16 +259,23 @@ impl Project {
         let mut beyond = Beyond::between(&*writer, &to.targets, &current, (root, paths))?;
         // What is hidden is among what will not come back.
         beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
-        // A volume that is to the byte as it was, times among it, is not touched: nobody who uses
-        // it is held. Trees are, since databases in them leave traces in times.
-        let is_idle = |now: &Captured, stored: &Captured| is_volume(stored) && now.parts == stored.parts;
+        // A volume that is to the byte as it was, times among it, and a database that is as it was
+        // are not touched: nobody who uses them is held or waited for. Trees are, since databases in
+        // them leave traces in times.
+        let is_idle = |now: &Captured, stored: &Captured| match is_volume(stored) {
+            true => now.parts == stored.parts,
+            false => {
+                let known = is_database(now) && is_database(stored) && now.omitted.is_empty();
+                known && !differing.contains(&*stored.target.name)
+            }
+        };
         let stored: Vec<Captured> = current
             .iter()
             .zip(stored)
             .filter(|(now, stored)| !is_idle(now, stored))
             .map(|(_, stored)| stored)
             .collect();
-        let targets = self.in_order(&stored)?;
+        let targets = self.in_order(&*writer, &stored)?;
         let next = match action {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
@@ -350,6 +362,24 @@ pub(super) fn is_within(path: &[u8], paths: &[Bytes]) -> bool {
         || paths.iter().any(|Bytes(of)| {
             of.is_empty() || path.strip_prefix(&of[..]).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
         })
+}
+
+/// Whether `captured` is a database.
+fn is_database(captured: &Captured) -> bool {
+    matches!(&captured.parts[..], [part] if part.content.kind() == ObjectKind::Database)
+}
+
+/// What was not captured with a database, where `paths` of the project are about that.
+fn lost_with<'a>(stored: &'a Captured, paths: &'a [Bytes]) -> impl Iterator<Item = NotRestored> + use<'a> {
+    let concerned = |path: &&(Bytes, String)| {
+        is_database(stored)
+            && (is_within(&path.0.0, paths) || bases(&path.0.0).any(|(of, _)| is_within(of, paths)))
+    };
+    stored.omitted.iter().filter(concerned).map(|(path, reason)| NotRestored {
+        target: stored.target.name.clone(),
+        path: path.clone(),
+        reason: format!("not in the snapshot: {reason}"),
+    })
 }
 
 /// What should have been captured and was not, where it is concerned.

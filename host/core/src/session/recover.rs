@@ -13,6 +13,7 @@ use super::{NotRestored, Project, Session};
 use crate::error::{Error, Kind, Result};
 use crate::history::journal::{Journal, Verb};
 use crate::history::timeline::Record;
+use crate::tree::apply;
 use std::collections::HashMap;
 
 /// A step that was begun and not finished.
@@ -176,6 +177,10 @@ impl Session {
             self.note(&journal)?;
         }
         Journal::end(&env.disk, &self.dir)?;
+        if matches!(how, Recovery::Abandon(_)) {
+            // What of its own stood aside is needed by no step any more.
+            apply::clear(self.opened(), &env.cancel)?;
+        }
         Ok(not_restored)
     }
 }

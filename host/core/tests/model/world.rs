@@ -77,6 +77,7 @@ impl World {
             cancel: Cancel::default(),
             inside: None,
             pace: Default::default(),
+            recent: Default::default(),
         };
         let actor = Actor { root, is_root: rustix::process::geteuid().is_root() };
         Self { base, actor, env, ids: BTreeMap::new(), looks: BTreeMap::new(), running: Vec::new() }

@@ -1,12 +1,14 @@
 //! Capturing: one consistent state of a database, without changing anything of it.
 
+use super::astray::Astray;
 use super::claim::Claim;
 use super::image::Stored;
 use super::lock::Locked;
 use super::open::{Access, At, Opened};
-use super::route::{self, Route};
+use super::route::{self, INDEX_LOCKS, LOCKS, Route};
 use super::stored::Image;
-use super::{Database, copy, fault, image, own};
+use super::system::System;
+use super::{Database, copy, fault, holders, image, own};
 use snapback_core::backend::{Call, Hold};
 use snapback_core::database::{
     self, Database as Captured, Found, SIDES, Seen, capture_file, header, is_side, may_be_database, side,
@@ -20,6 +22,8 @@ use snapback_core::tree::node::Node;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// As long as it takes whoever opens a database to have its log as well, at most.
+const BEGINS: Duration = Duration::from_millis(20);
 /// How often a database that is replaced while it is read is tried.
 const TRIES: usize = 5;
 /// File systems that count whole seconds need the longest until nothing can go unseen.
@@ -31,7 +35,12 @@ pub fn run(database: &Database, call: &Call, previous: Option<&Key>) -> Result<O
     let writer = call.writer.clone().ok_or_else(nowhere)?;
     let Some(dir) = database.place.dir()? else { return Ok(None) };
     let seen = Seen::look(call.store()?, &dir, database.place.name())?;
+    if call.hurry {
+        let capture = Capture { database, call, dir: &dir, writer: &writer };
+        return capture.is_free(&seen).map(|()| None);
+    }
     tell_other(database, call, &seen);
+    tell_astray(database, call, &dir, &seen)?;
     // What is remembered is known to be whole only if a snapshot has it.
     if call.hold.is_none()
         && let Some(known) = seen.recall(call, &database.setting)
@@ -67,6 +76,37 @@ fn tell_other(database: &Database, call: &Call, seen: &Seen) {
     }
 }
 
+/// Says what is not captured, since the database and its log came apart under somebody.
+fn tell_astray(database: &Database, call: &Call, dir: &Dir, seen: &Seen) -> Result<()> {
+    let Some(stat) = seen.database().filter(|stat| stat.is_file()) else { return Ok(()) };
+    let _claim = Claim::of(stat.id());
+    let (name, system) = (database.place.name(), System::recent(call));
+    let index = dir.stat(&side(name, SIDES[2]))?;
+    let is_used = |inode, bytes| !system.locking(dir, inode, bytes).is_empty();
+    if !is_used(stat.id().1, LOCKS) && !index.is_some_and(|index| is_used(index.st_ino, INDEX_LOCKS)) {
+        return Ok(());
+    }
+    let ahead = header::read(&dir.open_file(name)?).ok().flatten().is_some_and(|header| header.wal);
+    if Astray::of(&system, dir, name, ahead).is_none() {
+        return Ok(());
+    }
+    // Whoever begins has the database before the log.
+    std::thread::sleep(BEGINS);
+    let Astray { without_log, other_file } = Astray::of(&System::now(), dir, name, ahead);
+    let tell = |what: String| {
+        call.report.omitted(&call.target.name, &side(&database.place.path(), SIDES[1]), &what);
+    };
+    if !without_log.is_empty() {
+        let who = holders::list(&without_log);
+        tell(format!("removed or moved away under {who}: what is in that log is not captured"));
+    }
+    if !other_file.is_empty() {
+        let who = holders::list(&other_file);
+        tell(format!("in use by {who} for a file that was replaced: what is in that is not captured"));
+    }
+    Ok(())
+}
+
 /// Says that what was declared as a database is none; not before a restore, which is to bring
 /// one where it is.
 fn tell_foreign(database: &Database, call: &Call, found: &Found) {
@@ -93,16 +133,21 @@ pub struct Capture<'a> {
 impl Capture<'_> {
     /// What is there, its content stored, and what it looked like.
     pub fn run(&self) -> Result<Option<(Found, Seen)>> {
-        for _ in 0..TRIES {
+        let mut same = true;
+        for tried in 0..TRIES {
             self.call.cancel.check()?;
             let before = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
-            let Some(found) = self.once(&before)? else { continue };
+            let Some(found) = self.once(&before, tried > 0)? else { continue };
             let after = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
             let id = |seen: &Seen| seen.database().map(|stat| stat.id());
             if id(&before) == id(&after) {
                 // What changed while it was read does not look like this again.
                 return Ok(found.map(|found| (found, before)));
             }
+            same = false;
+        }
+        if same {
+            return Err(fault::busy(&self.database.place, self.dir));
         }
         let shown = self.database.place.shown();
         Err(Error::new(Kind::Busy, format!("{shown} is replaced again and again while it is read"))
@@ -113,21 +158,42 @@ impl Capture<'_> {
         At {
             place: &self.database.place,
             dir: self.dir,
-            timeout: self.database.options.busy_timeout,
+            timeout: if self.call.hurry { Duration::ZERO } else { self.database.options.busy_timeout },
             cancel: &self.call.cancel,
         }
     }
 
-    /// One try; none when it has to be tried again.
-    fn once(&self, seen: &Seen) -> Result<Option<Option<Found>>> {
+    /// Whether nobody keeps it from being read, or from being held if that is asked for.
+    ///
+    /// # Errors
+    /// `Busy` when somebody does.
+    fn is_free(&self, seen: &Seen) -> Result<()> {
+        let (at, Some(stat)) = (self.at(), seen.database()) else { return Ok(()) };
+        if route::of(at, seen)? != Route::Live || !own::has_own_sides(at)? {
+            return Ok(());
+        }
+        let (access, begin) = match &self.call.hold {
+            Some(_) if own::names(at)? == 1 => (Access::Write, "BEGIN IMMEDIATE"),
+            _ => (Access::Read, "BEGIN; SELECT 1 FROM sqlite_schema"),
+        };
+        let opened = Opened::open(at, access, Claim::of(stat.id()))?;
+        opened.connection.execute_batch(begin).map_err(at.told("could not lock"))
+    }
+
+    /// One try; none when it has to be tried again. `again`: somebody was at work on it the last time.
+    fn once(&self, seen: &Seen, again: bool) -> Result<Option<Option<Found>>> {
         let claim = seen.database().map(|stat| Claim::of(stat.id()));
         let mut route = route::of(self.at(), seen)?;
+        // Who opens and closes it again and again leaves no time in which nobody uses it.
+        if again && matches!(route, Route::Still | Route::Left) && seen.journal().is_none() {
+            route = Route::Live;
+        }
         let own = own::has_own_sides(self.at())?;
         if route == Route::Live && !own {
             route = Route::Left;
         }
         // What is held is opened for writing: only what is the database's own, and nobody left.
-        let may_hold = own && route != Route::Left && own::names(self.at())? == 1;
+        let may_hold = own && !matches!(route, Route::Left | Route::Apart) && own::names(self.at())? == 1;
         let hold = match &self.call.hold {
             Some(hold) if may_hold && !own::is_left(self.at(), self.call.store()?)? => Some(hold),
             _ => None,
@@ -142,7 +208,7 @@ impl Capture<'_> {
                 Some(stored) => Ok(Ok(stored)),
                 None => return Ok(None),
             },
-            (Route::Left, Some(_claim)) => match self.left(&mut lane)? {
+            (Route::Left | Route::Apart, Some(_claim)) => match self.left(&mut lane)? {
                 Some(read) => read,
                 None => return Ok(None),
             },
@@ -213,6 +279,11 @@ impl Capture<'_> {
     /// What was left, recovered in a copy.
     fn left(&self, lane: &mut Lane<'_>) -> Result<Option<rusqlite::Result<Result<Stored>>>> {
         let seen = self.settled()?;
+        // A journal that somebody writes who does not use this file is another one's.
+        let system = System::recent(self.call);
+        if seen.journal().is_some_and(|journal| !system.having(journal.id()).is_empty()) {
+            return Ok(Some(Err(fault::foreign())));
+        }
         let Some(copy) = copy::make(self.at(), self.call.store()?, &seen)? else { return Ok(None) };
         Ok(Some(copy::image_of(self.at(), &copy, lane)))
     }

@@ -7,6 +7,7 @@
 use super::fault;
 use super::image::{self, Stored};
 use super::open::{At, private};
+use super::stored::quick_check;
 use snapback_core::database::{Header, SIDES, Seen, is_side, side};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Result};
@@ -50,6 +51,12 @@ pub fn image_of(at: At<'_>, copy: &Workspace, lane: &mut Lane<'_>) -> rusqlite::
         if Header::parse(&first).is_none_or(|header| header.pages.is_some_and(|pages| pages > count)) {
             return Err(fault::foreign());
         }
+    }
+    // What was left of another database makes nothing sound of this one: the files are kept.
+    connection.execute_batch("PRAGMA ignore_check_constraints = ON")?;
+    let said = quick_check(&connection, "1");
+    if matches!(&said, Ok(said) if said != "ok") || said.as_ref().is_err_and(fault::is_damage) {
+        return Err(fault::foreign());
     }
     image::by_pages(at, &connection, lane)
 }

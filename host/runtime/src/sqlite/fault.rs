@@ -17,6 +17,11 @@ pub fn is_foreign(error: &Sqlite) -> bool {
     matches!(code, Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::Unknown))
 }
 
+/// Whether what was read makes no sense.
+pub fn is_damage(error: &Sqlite) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+}
+
 /// The file is not what SQLite can read: part of it is missing.
 pub fn foreign() -> Sqlite {
     Sqlite::SqliteFailure(ffi::Error::new(ffi::SQLITE_NOTADB), None)
@@ -61,8 +66,7 @@ pub fn busy(place: &Place, dir: &Dir) -> Error {
     let (text, hint) = match &who[..] {
         [] => (format!("{shown} is locked by another process"), "end what uses it".to_owned()),
         who => {
-            let names: Vec<String> = who.iter().map(ToString::to_string).collect();
-            let names = names.join(", ");
+            let names = holders::list(who);
             (format!("{shown} is in use by {names}"), format!("end or pause {names}"))
         }
     };
@@ -72,10 +76,24 @@ pub fn busy(place: &Place, dir: &Dir) -> Error {
 
 /// The database is used by `who`, with a log that is not whole beside it.
 pub fn other_log(place: &Place, who: &[holders::Holder]) -> Error {
-    let names: Vec<String> = who.iter().map(ToString::to_string).collect();
-    let (names, shown) = (names.join(", "), place.shown());
+    let (names, shown) = (holders::list(who), place.shown());
     let text = format!("{shown} is in use by {names}, and its log was removed, moved away or cut short");
     let hint = format!("end {names}, which may bring its log into the database then, and try again");
+    Error::new(Kind::Busy, text).hint(hint)
+}
+
+/// Somebody whom nobody can name uses the database, or the log beside it, without the other.
+pub fn astray(place: &Place) -> Error {
+    let text = format!("{} and its log have come apart under another process that uses them", place.shown());
+    Error::new(Kind::Busy, text).hint("end what uses it, in a container perhaps, and try again")
+}
+
+/// The database was replaced under `who`, whose log lies beside it.
+pub fn other_file(place: &Place, who: &[holders::Holder]) -> Error {
+    let (names, shown) = (holders::list(who), place.shown());
+    let text =
+        format!("{shown} was replaced while {names} had it open, and the log beside it is still in use");
+    let hint = format!("end {names}, which takes that log along, and try again");
     Error::new(Kind::Busy, text).hint(hint)
 }
 

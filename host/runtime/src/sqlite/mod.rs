@@ -20,8 +20,10 @@
 //! (whether SQLite may be let at it), `image` (reading it), `copy` (what was left behind,
 //! recovered elsewhere), `capture`; `recover` and `stored` (what is to come back, checked),
 //! `lock` (what is there, held fast), `restore`, `pages`, `whole`, `put` (three ways to put it
-//! back); `compare` (what differs between two); `holders`.
+//! back); `compare` (what differs between two); `system` (what it tells of processes), `holders`
+//! (who uses a database), `astray` (whether that and its log have come apart).
 
+mod astray;
 mod capture;
 mod claim;
 mod compare;
@@ -40,6 +42,7 @@ mod recover;
 mod restore;
 mod route;
 mod stored;
+mod system;
 mod whole;
 
 pub use compare::{Change, Comparison, Object, Table, compare};

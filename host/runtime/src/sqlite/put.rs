@@ -10,6 +10,7 @@ use super::holders;
 use super::lock::{Locked, leave_log};
 use super::open::{Access, Opened};
 use super::restore::{Now, Restore};
+use super::system::System;
 use super::{own, pages, route};
 use snapback_core::database::{Found, SIDES, Stage, capture_file, is_side, side};
 use snapback_core::error::Result;
@@ -28,7 +29,7 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
     if this.confirm()? == Now::Stored {
         return Ok(());
     }
-    let stage = Stage::open(call, dir)?;
+    let stage = Stage::open(call, dir, name)?;
     stored(this).iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
     let displaced = if this.is_file()? { Some(this.at().id()?) } else { None };
     let claim = displaced.map(|_| this.claim()).transpose()?;
@@ -50,21 +51,21 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
         }
         return Err(error);
     }
+    stage.finish()?;
     drop(claim);
     let tell = |text: &str| call.report.log(&call.target.name, "warn", text);
     let shown = this.database.place.shown();
     if is_outside {
         tell(&format!("{shown} had other names outside of what is put back, and these stay as they are"));
     }
-    let who = displaced.map(holders::of_file).unwrap_or_default();
+    let who = displaced.map(|id| holders::of_file(&System::recent(call), id)).unwrap_or_default();
     if named(stored(this), name).is_none() {
         // By its other names, what they write stays.
         if !others {
             this.tell_removed(&who);
         }
     } else if !who.is_empty() {
-        let who: Vec<String> = who.iter().map(ToString::to_string).collect();
-        let who = who.join(", ");
+        let who = holders::list(&who);
         tell(&format!(
             "{who} had open what was in the place of {shown}, and goes on with that until it is opened again"
         ));
@@ -75,7 +76,7 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
 /// Moves things; what was done is in `done`: names, and what was placed there.
 fn exchange<'a>(
     this: &'a Restore<'_>,
-    stage: &Stage<'_>,
+    stage: &Stage,
     there: &[Entry],
     done: &mut Vec<(Vec<u8>, Option<&'a Entry>)>,
 ) -> Result<()> {
@@ -138,7 +139,7 @@ pub fn over_database(this: &Restore<'_>) -> Result<()> {
     let (call, dir, at) = (this.call, this.dir, this.at());
     let (disk, name) = (call.store()?.disk(), this.database.place.name());
     let told = at.told("could not lock");
-    let stage = Stage::open(call, dir)?;
+    let stage = Stage::open(call, dir, name)?;
     let entries = stored(this);
     entries.iter().try_for_each(|entry| stage.make(call, call.source()?, entry))?;
     let locked = Locked::new(Opened::open(at, Access::Write, this.claim()?)?).map_err(&told)?;

@@ -14,15 +14,18 @@
 //! In place is the same inode, and what others see at their next query. A second call
 //! completes one that was cut short.
 
+use super::astray::Astray;
 use super::capture::Capture;
 use super::claim::Claim;
 use super::holders::{self, Holder};
 use super::lock::Locked;
 use super::open::At;
 use super::stored::Image;
-use super::{Database, fault, own, pages, put, recover, whole};
+use super::system::System;
+use super::{Database, own, pages, put, recover, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header::{self, Header};
+use snapback_core::database::recover as recover_left;
 use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
 use snapback_core::disk::{Dir, Disk};
 use snapback_core::error::{Error, Kind, Result};
@@ -65,6 +68,7 @@ pub fn run(database: &Database, call: &Call, stored: Option<&Key>, current_key: 
         None if stored.is_none() && current.is_none() => return Ok(()),
         None => place.make_dir(disk)?,
     };
+    recover_left(call, &dir, place.name())?;
     let key = current_key.copied();
     let _opened_up = OpenedUp::new(disk, &dir)?;
     let (timeout, cancel) = (database.options.busy_timeout, &call.cancel);
@@ -109,10 +113,12 @@ impl Drop for OpenedUp<'_> {
 impl Restore<'_> {
     fn go(&self) -> Result<()> {
         self.free()?;
-        self.wait_for_other_log()?;
         let held = self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>());
         // What is held was looked at before: a second look would let go of the lock.
         let sqlite = held.is_some() || self.is_file()? && self.is_for_sqlite()?;
+        if sqlite {
+            self.wait_for_those_astray(held.is_some())?;
+        }
         if let (Some(Found::Image { file, .. }), Some(Found::Image { file: now, .. })) =
             (&self.stored, &self.current)
             && sqlite
@@ -139,48 +145,46 @@ impl Restore<'_> {
         image.map_or(Ok(()), |(file, _)| settle(self.call, self.dir, file))
     }
 
-    /// Waits until nobody is at work on what is there by a log that is not beside it: brought into
-    /// the database later, that would undo what is put back, and what others write by then.
-    fn wait_for_other_log(&self) -> Result<()> {
+    /// Waits until nobody uses what is there without the log that lies beside it, or that log for
+    /// another file: what is put back, and what others write by then, would be lost to it.
+    fn wait_for_those_astray(&self, held: bool) -> Result<()> {
         let (at, since) = (self.at(), Instant::now());
         let Some(Found::Image { file, .. }) = &self.current else { return Ok(()) };
-        // By another name, it is another log.
-        if same_content(&self.stored, self.current.as_ref()) || own::names(at)? != 1 {
-            return Ok(());
-        }
-        if !Header::parse(&self.begin_of(file)?).is_some_and(|header| header.wal) {
-            return Ok(());
-        }
+        let ahead = Header::parse(&self.begin_of(file)?).is_some_and(|header| header.wal);
+        // Nothing is written: only through a log that is another file's it may look so.
+        let ahead = ahead && !same_content(&self.stored, self.current.as_ref());
+        let mut system = System::recent(self.call);
+        // Whoever begins has the database before the log.
         loop {
-            // Whoever begins has the database before the log.
-            let who = holders::of_other_log(self.dir, at.place.name());
-            if who.is_empty() {
+            let astray = Astray::of(&system, self.dir, at.place.name(), ahead);
+            if astray.is_none() && (held || !Astray::is_with_somebody(at, ahead)?) {
                 return Ok(());
             }
             at.cancel.check()?;
             if since.elapsed() >= at.timeout {
-                return Err(fault::other_log(at.place, &who));
+                return Err(astray.fault(at));
             }
             std::thread::sleep(Duration::from_millis(10));
+            system = Arc::new(System::now());
         }
     }
 
     /// Tells who goes on with a file that was removed from where the database is, or was.
     fn tell_left_behind(&self) {
         if self.stored.is_some() || self.current.is_some() {
-            self.tell_removed(&holders::of_removed(self.dir, self.database.place.name()));
+            let system = System::recent(self.call);
+            self.tell_removed(&holders::of_removed(&system, self.dir, self.database.place.name()));
         }
     }
 
     /// Tells that `holders` have the removed database open.
     pub fn tell_removed(&self, holders: &[Holder]) {
-        let who: Vec<String> = holders.iter().map(ToString::to_string).collect();
-        if !who.is_empty() {
-            let (has, it, writes) = match who.len() {
+        if !holders.is_empty() {
+            let (has, it, writes) = match holders.len() {
                 1 => ("has", "it", "it writes"),
                 _ => ("have", "them", "they write"),
             };
-            let (who, shown) = (who.join(", "), self.database.place.shown());
+            let (who, shown) = (holders::list(holders), self.database.place.shown());
             let text =
                 format!("{who} still {has} the removed {shown} open: restart {it}, what {writes} is lost");
             self.call.report.log(&self.call.target.name, "warn", &text);
@@ -259,12 +263,18 @@ impl Restore<'_> {
     fn free(&self) -> Result<()> {
         let (place, kind) = (&self.database.place, |mode| rustix::fs::FileType::from_raw_mode(mode));
         match self.dir.stat(place.name())? {
-            Some(stat) if self.stored.is_some() && !may_be_database(kind(stat.st_mode)) => {
+            Some(stat) if self.comes() && !may_be_database(kind(stat.st_mode)) => {
                 let text = format!("something that is no file stands in the place of {}", place.shown());
                 Err(Error::new(Kind::Denied, text).hint("move it away, and try again"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a file is to come to where the database is, and not only beside it.
+    fn comes(&self) -> bool {
+        let entries = self.stored.as_ref().map_or(&[][..], Found::entries);
+        entries.iter().any(|entry| entry.name == self.database.place.name())
     }
 
     /// How it is worked on.

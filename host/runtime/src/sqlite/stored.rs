@@ -109,7 +109,11 @@ impl<'a> Image<'a> {
     }
 }
 
-fn quick_check(connection: &Connection, of: &str) -> rusqlite::Result<String> {
+/// What SQLite finds wrong with a database first, or with its table `of`; "ok" when nothing is.
+///
+/// # Errors
+/// What SQLite says.
+pub fn quick_check(connection: &Connection, of: &str) -> rusqlite::Result<String> {
     connection.query_row(&format!("PRAGMA quick_check({of})"), [], |row| row.get(0))
 }
 

@@ -47,6 +47,7 @@ impl World {
             cancel: Cancel::default(),
             inside: None,
             pace: Default::default(),
+            recent: Default::default(),
         })
         .unwrap()
     }

@@ -99,6 +99,7 @@ impl Ground {
             cancel: Cancel::default(),
             inside: None,
             pace: Default::default(),
+            recent: Default::default(),
         })
     }
 

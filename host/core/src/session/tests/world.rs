@@ -136,6 +136,7 @@ impl World {
             cancel: Cancel::default(),
             inside: self.inside.clone(),
             pace: Default::default(),
+            recent: Default::default(),
         })
     }
 

@@ -109,7 +109,7 @@ fn numbered(name: &[u8], number: u32) -> Vec<u8> {
 }
 
 /// Whether the content of the file `name` is stored.
-pub(super) fn is_stored(store: &Arc<Store>, dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<bool> {
+pub(crate) fn is_stored(store: &Arc<Store>, dir: &Dir, name: &[u8], cancel: &Cancel) -> Result<bool> {
     let file = dir.open_file(name)?;
     let size = file.metadata().map_err(|e| Error::io(e, "could not look at", dir.join(name)))?.len();
     let scratch = store.scratch(false);

@@ -35,9 +35,10 @@ mod rights;
 mod settle;
 mod writers;
 
+pub(crate) use aside::{ASIDE, SAVED, keep, name_of, unfinished};
 pub use aside::{RESERVED, make_dir};
-pub(crate) use aside::{SAVED, is_kept, keep, keep_beside};
 pub use call::{preflight, restore};
+pub(crate) use clear::is_stored;
 pub use clear::{Left, clear, clear_saved, saved};
 pub use outcome::{Outcome, Refusal, Saved, SavedFor, lines};
 pub(super) use restore::DAMAGED;

@@ -55,7 +55,7 @@ fn whoever_has_what_is_as_it_was_stored_is_in_nobodys_way() {
     assert_eq!(world.python().say(DEEDS[0].0), "None");
     world.undo(Some(stored)).unwrap();
     let told = world.told.0.lock().unwrap().join("; ");
-    assert!(!told.contains("removed"), "the database is there: {told}");
+    assert!(!told.contains("the removed"), "the database is there: {told}");
 }
 
 #[test]
@@ -69,4 +69,68 @@ fn one_that_was_moved_under_a_connection_gets_no_second_log() {
     std::fs::rename(world.path("old.db"), world.path("app.db")).unwrap();
     world.capture();
     assert_eq!(world.names(), ["app.db", "old.db-shm", "old.db-wal"]);
+    // What lies at the new name already is no log of it.
+    app.sql("INSERT INTO t(b) VALUES('in the other log')");
+    std::fs::write(world.path("app.db-shm"), [0; 32768]).unwrap();
+    let before = world.files();
+    world.capture();
+    assert_eq!(world.files(), before);
+}
+
+#[test]
+fn what_is_in_a_log_that_is_not_there_is_told_with_who_has_it() {
+    for (deed, _) in &DEEDS[..4] {
+        let world = World::new();
+        world.make("PRAGMA journal_mode = WAL", 50);
+        let mut app = world.python();
+        app.open();
+        app.sql("INSERT INTO t(b) VALUES('in the log')");
+        world.capture();
+        let told = || std::mem::take(&mut *world.told.0.lock().unwrap()).join("; ");
+        assert!(!told().contains("omitted"), "all is as it should be");
+        assert_eq!(world.python().say(deed), "None", "{deed}");
+        let before = world.files();
+        // Each time, not only when it was not captured before.
+        for _ in 0..2 {
+            world.capture();
+            let who = format!("omitted: app.db-wal: removed or moved away under python3 (pid {})", app.pid());
+            let told = told();
+            assert!(told.contains(&who), "{deed}: {told}");
+        }
+        assert_eq!(world.files(), before, "{deed}: nothing is made or changed");
+    }
+}
+
+/// What takes the place of the database, as the log that was beside it stays.
+const REPLACED: [&str; 2] = ["PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"];
+
+#[test]
+fn one_that_was_replaced_under_its_log_waits_for_who_has_that() {
+    for mode in REPLACED {
+        let world = World::new();
+        world.make(mode, 20);
+        std::fs::rename(world.path("app.db"), world.path("new.db")).unwrap();
+        world.make("PRAGMA journal_mode = WAL", 500);
+        let stored = world.capture();
+        let mut app = world.python();
+        app.open();
+        assert_eq!(app.count(), "[(500,)]");
+        std::fs::rename(world.path("new.db"), world.path("app.db")).unwrap();
+        let current = world.try_capture().unwrap();
+        let told = std::mem::take(&mut *world.told.0.lock().unwrap()).join("; ");
+        let who = format!("in use by python3 (pid {}) for a file that was replaced", app.pid());
+        assert!(told.contains(&who), "{mode}: {told}");
+        let said = world.restore(Some(stored), current).unwrap_err();
+        let who = format!("app.db was replaced while python3 (pid {}) had it open", app.pid());
+        assert!(said.kind() == Kind::Busy && said.message().contains(&who), "{mode}: {said}");
+        app.sql("INSERT INTO t(b) VALUES('to the file that is gone')");
+        app.say("c.close()");
+        drop(app);
+        assert_eq!(world.count(), "[(20,)]", "{mode}");
+        world.undo(Some(stored)).unwrap();
+        assert_eq!(world.count(), "[(500,)]", "{mode}");
+        world.sql("INSERT INTO t(b) VALUES('later')");
+        assert_eq!(world.count(), "[(501,)]", "{mode}");
+        world.is_sound();
+    }
 }

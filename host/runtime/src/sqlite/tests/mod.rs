@@ -3,6 +3,7 @@
 mod capture;
 mod changed;
 mod hostile;
+mod left;
 mod length;
 mod locks;
 mod log;
@@ -32,6 +33,10 @@ struct Told(Mutex<Vec<String>>);
 impl Report for Told {
     fn log(&self, _: &str, level: &str, message: &str) {
         self.0.lock().unwrap().push(format!("{level}: {message}"));
+    }
+
+    fn omitted(&self, _: &str, subject: &[u8], reason: &str) {
+        self.0.lock().unwrap().push(format!("omitted: {}: {reason}", subject.escape_ascii()));
     }
 
     fn refused(&self, _: &str, _: &[u8], reason: &str) {
