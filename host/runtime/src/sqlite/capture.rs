@@ -15,7 +15,7 @@ use snapback_core::database::{
     state,
 };
 use snapback_core::disk::Dir;
-use snapback_core::error::{Error, Kind, Result};
+use snapback_core::error::{Error, Kind, Result, show_bytes};
 use snapback_core::object::{Key, ObjectKind};
 use snapback_core::store::{Lane, Writer, content};
 use snapback_core::tree::node::Node;
@@ -93,8 +93,10 @@ fn tell_astray(database: &Database, call: &Call, dir: &Dir, seen: &Seen) -> Resu
     // Whoever begins has the database before the log.
     std::thread::sleep(BEGINS);
     let Astray { without_log, other_file } = Astray::of(&System::now(), dir, name, ahead);
+    let log = side(&database.place.path(), SIDES[1]);
     let tell = |what: String| {
-        call.report.omitted(&call.target.name, &side(&database.place.path(), SIDES[1]), &what);
+        call.report.omitted(&call.target.name, &log, &what);
+        call.report.log(&call.target.name, "warn", &format!("{}: {what}", show_bytes(&log)));
     };
     if !without_log.is_empty() {
         let who = holders::list(&without_log);
