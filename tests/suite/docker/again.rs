@@ -19,7 +19,7 @@ fn in_the_middle(s: &Sandbox, engine: &Engine, volume: &str) -> Running {
 }
 
 /// Kills an undo in the middle of putting the volume back.
-fn cut_short(s: &Sandbox, engine: &Engine, volume: &str) {
+pub(super) fn cut_short(s: &Sandbox, engine: &Engine, volume: &str) {
     loop {
         let mut undo = in_the_middle(s, engine, volume);
         let pid = undo.pid();

@@ -182,6 +182,23 @@ fn a_volume_that_was_removed_is_made_again_and_goes_again() {
 }
 
 #[test]
+fn what_was_cut_short_is_completed() {
+    each_user(|s, engine, volume| {
+        engine.docker(&["volume", "rm", volume]);
+        let name = super::held::slow(s, engine, volume, "");
+        let sums = || at(engine, volume, "cat f* | sha256sum");
+        let before = sums();
+        s.run("true");
+        at(engine, volume, "for f in f*; do echo changed > $f; done");
+        super::again::cut_short(s, engine, volume);
+        assert_eq!(engine.state(&name), "exited");
+        s.ok(["undo", "--resume"]);
+        assert_eq!((sums(), engine.state(&name)), (before, "running".into()));
+        engine.docker(&["rm", "-f", &name]);
+    });
+}
+
+#[test]
 fn those_who_use_it_are_held_and_let_go() {
     each_user(|s, engine, volume| {
         let name = format!("user-{volume}");

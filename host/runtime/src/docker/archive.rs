@@ -19,6 +19,7 @@ use snapback_core::object::Key;
 use snapback_core::tree::Options;
 use snapback_core::tree::archive::{self, Far, Give, Of, Seen, Take};
 use std::io::{BufWriter, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -81,12 +82,12 @@ impl Archive {
         archive::restore(&Container::make(self)?, &self.name, call, stored, current)
     }
 
-    /// Whether it holds what was captured as `current`, and no more.
+    /// Whether it holds nothing but what was captured as `current`.
     ///
     /// # Errors
     /// When the engine does not tell.
-    pub fn is_as(&self, call: &Call, current: &Key) -> Result<bool> {
-        archive::is_as(&Container::make(self)?, call, current)
+    pub fn holds_nothing_new(&self, call: &Call, current: &Key) -> Result<bool> {
+        archive::holds_nothing_new(&Container::make(self)?, call, current)
     }
 }
 
@@ -181,15 +182,17 @@ impl Far for Container<'_> {
         let (sends, mut pieces) = tokio::sync::mpsc::channel::<Bytes>(PIECES);
         let body = bollard::body_stream(stream::poll_fn(move |context| pieces.poll_recv(context)));
         let doing = format!("put the files of the volume `{}` back", self.of.name);
+        let is_gone = &AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let giving = scope.spawn(move || give(&mut BufWriter::with_capacity(PIECE, Sink(sends))));
+            let giving =
+                scope.spawn(move || give(&mut BufWriter::with_capacity(PIECE, Sink { sends, is_gone })));
             let done = self.of.daemon.ask(&doing, async |client| {
                 let client = client.clone().with_timeout(UNPACKING);
                 client.upload_to_container(&self.id, Some(options), body).await
             });
             let given = giving.join().unwrap_or_else(|_| Err(Error::panicked("writing an archive")));
-            // An engine that refuses hears no more: what it says is the reason.
-            done.and(given)
+            // Who ended first says why.
+            if is_gone.load(Ordering::Relaxed) { done.and(given) } else { given.and(done) }
         })
     }
 }
@@ -215,12 +218,18 @@ impl Read for Pieces {
 }
 
 /// An archive as it goes to the engine.
-struct Sink(Sender<Bytes>);
+struct Sink<'a> {
+    sends: Sender<Bytes>,
+    /// Whether the engine took no more.
+    is_gone: &'a AtomicBool,
+}
 
-impl Write for Sink {
+impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
-        self.0.blocking_send(Bytes::copy_from_slice(bytes)).map_err(gone)?;
+        if self.sends.blocking_send(Bytes::copy_from_slice(bytes)).is_err() {
+            self.is_gone.store(true, Ordering::Relaxed);
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
         Ok(bytes.len())
     }
 

@@ -103,15 +103,14 @@ impl Place {
         }
     }
 
-    /// Whether all in it can only go with the volume itself, and is as it was captured as
-    /// `current`.
+    /// Whether all in it can only go with the volume itself, and was captured as `current`.
     ///
     /// # Errors
     /// When the engine does not tell.
     pub fn can_only_go_whole(&self, call: &Call, current: &Key) -> Result<bool> {
         match self {
             Self::Here(_) | Self::There(_) => Ok(false),
-            Self::Apart(archive) => Ok(call.only.is_empty() && archive.is_as(call, current)?),
+            Self::Apart(archive) => Ok(call.only.is_empty() && archive.holds_nothing_new(call, current)?),
         }
     }
 }

@@ -1,19 +1,29 @@
 //! Whether what is about to be replaced is as it was captured: by kind, size, target and
-//! second, which is what the other side tells without sending everything.
+//! second, which is what the other side tells without sending everything. What a call that was
+//! cut short left is known by its bytes.
 
 use super::jobs::Job;
 use super::names::{is_beneath, split};
 use super::restore::{Far, Seen};
 use super::{Reader, What, names};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::store::Source;
+use crate::store::content::{Piece, load_range};
 use crate::tree::apply::{CHANGED_SINCE, MADE_SINCE};
 use crate::tree::node::{Entry, Node, Time};
+use crate::tree::root::Root;
 use crate::tree::view::View;
 use std::collections::HashMap;
+use std::io::Read;
+
+/// Bytes that are compared at once.
+const GRAIN: usize = 256 * 1024;
 
 /// Looks at the other side.
 pub struct Check<'a> {
     far: &'a dyn Far,
+    /// Where what is stored is read from.
+    source: &'a dyn Source,
     /// What was captured just before.
     current: View<'a>,
     /// What was listed, by directory.
@@ -23,8 +33,9 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    pub fn new(far: &'a dyn Far, current: View<'a>) -> Self {
-        Self { far, current, listed: HashMap::new(), absent: None }
+    pub fn new(far: &'a dyn Far, source: &'a dyn Source, current: Root) -> Self {
+        let current = View::new(source, current);
+        Self { far, source, current, listed: HashMap::new(), absent: None }
     }
 
     /// Why what is at the path of `job` is not replaced; none when it is.
@@ -47,34 +58,67 @@ impl<'a> Check<'a> {
         if is(&seen, after, *mtime) {
             return Ok(None);
         }
+        if let Seen::File(size, _) = seen
+            && self.is_begun(&job.path, size, after)?
+        {
+            return Ok(None);
+        }
         Ok(match &job.before {
             None => Some(MADE_SINCE),
             Some((before, mtime)) if !is(&seen, before, *mtime) => Some(CHANGED_SINCE),
             // All that is in it goes with it.
             Some((Entry { node: Node::Dir(_), .. }, _)) if !job.is_dir() => {
-                (!self.holds_the_same(&job.path)?).then_some(CHANGED_SINCE)
+                (!self.holds_nothing_new(&job.path)?).then_some(CHANGED_SINCE)
             }
             Some(_) => None,
         })
     }
 
-    /// Whether the directory at `path` holds what was captured of it, and no more.
+    /// Whether the directory at `path` holds nothing but what was captured of it.
     ///
     /// # Errors
     /// When the other side does not tell.
-    pub fn holds_the_same(&mut self, path: &[u8]) -> Result<bool> {
-        let Some(top) = self.current.find(path)? else { return Ok(false) };
-        let mut now = list(self.far, path)?;
-        for captured in self.current.walk(&top) {
-            let captured = captured?;
-            match now.remove(&captured.path) {
-                Some(seen) if is(&seen, &captured.entry, captured.mtime) => {}
-                None if captured.path == path => {}
-                _ => return Ok(false),
+    pub fn holds_nothing_new(&self, path: &[u8]) -> Result<bool> {
+        for (path, seen) in list(self.far, path)? {
+            let known = self.current.find(&path)?;
+            if !known.is_some_and(|known| is(&seen, &known.entry, known.mtime)) {
+                return Ok(false);
             }
         }
-        now.remove(path);
-        Ok(now.is_empty())
+        Ok(true)
+    }
+
+    /// Whether the file at `path`, of `size` bytes, is how `entry` begins: what a call that was
+    /// cut short leaves of it.
+    fn is_begun(&self, path: &[u8], size: u64, entry: &Entry) -> Result<bool> {
+        let Node::File { content, size: whole, .. } = &entry.node else { return Ok(false) };
+        if size > *whole || std::str::from_utf8(path).is_err() {
+            return Ok(false);
+        }
+        let mut same = false;
+        self.far.fetch(path, &mut |input| {
+            let mut archive = Reader::new(input);
+            if archive.next()?.map(|member| member.what) != Some(What::File(size)) {
+                return Ok(());
+            }
+            same = true;
+            load_range(self.source, content, *whole, 0..size, &mut |_, piece| {
+                let mut now = vec![0; piece.length().min(GRAIN as u64) as usize];
+                let mut at = 0;
+                while same && at < piece.length() {
+                    let part = (piece.length() - at).min(GRAIN as u64) as usize;
+                    let now = &mut now[..part];
+                    archive.read_exact(now).map_err(|e| Error::io(e, "could not read", "the archive"))?;
+                    same = match piece {
+                        Piece::Bytes(bytes) => bytes[at as usize..at as usize + part] == *now,
+                        Piece::Zeros(_) => now.iter().all(|&b| b == 0),
+                    };
+                    at += part as u64;
+                }
+                Ok(())
+            })
+        })?;
+        Ok(same)
     }
 
     /// Whether what is at `path` is what was captured there.

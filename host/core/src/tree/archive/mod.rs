@@ -18,7 +18,7 @@ mod write;
 
 pub use capture::{Of, capture};
 pub(crate) use read::Reader;
-pub use restore::{Far, Give, Seen, Take, is_as, restore};
+pub use restore::{Far, Give, Seen, Take, holds_nothing_new, restore};
 
 use super::node::{Time, Xattr};
 

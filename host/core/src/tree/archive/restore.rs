@@ -17,7 +17,7 @@ use crate::store::content::{Piece, load};
 use crate::tree::apply::{CHANGED_SINCE, DAMAGED, Refusal};
 use crate::tree::compare::Only;
 use crate::tree::node::{Node, Time};
-use crate::tree::view::{View, read_root};
+use crate::tree::view::read_root;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
@@ -85,7 +85,7 @@ pub fn restore(far: &dyn Far, name: &str, call: &Call, stored: &Key, current: &K
     let (stored, current) = (read_root(source, stored)?, read_root(source, current)?);
     let Jobs { jobs, mut refused, linked } =
         Jobs::between(source, &current, &stored, &Only::new(&call.only)?)?;
-    let mut check = Check::new(far, View::new(source, current));
+    let mut check = Check::new(far, source, current);
     let mut left: Option<Vec<u8>> = None;
     let mut wanted = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -126,13 +126,13 @@ pub fn restore(far: &dyn Far, name: &str, call: &Call, stored: &Key, current: &K
     Ok(refused.len())
 }
 
-/// Whether what `far` has is what was captured as `current`, and no more.
+/// Whether `far` has nothing but what was captured as `current`.
 ///
 /// # Errors
 /// When it does not tell.
-pub fn is_as(far: &dyn Far, call: &Call, current: &Key) -> Result<bool> {
+pub fn holds_nothing_new(far: &dyn Far, call: &Call, current: &Key) -> Result<bool> {
     let source = call.source()?;
-    Check::new(far, View::open(source, current)?).holds_the_same(b"")
+    Check::new(far, source, read_root(source, current)?).holds_nothing_new(b"")
 }
 
 fn size_of(job: &Job) -> u64 {
