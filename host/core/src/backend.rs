@@ -284,6 +284,13 @@ pub trait Backends: Send + Sync {
     /// The names of all backends that can be used here.
     fn names(&self) -> Vec<String>;
 
+    /// Whether what the backend called `name` says about itself is known without making it ready,
+    /// which may take its time, and runs some of it.
+    fn is_known(&self, name: &str) -> bool {
+        let _ = name;
+        true
+    }
+
     /// The keys of the settings that the backend called `name` takes.
     ///
     /// # Errors

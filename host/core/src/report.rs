@@ -1,5 +1,16 @@
 //! Telling somebody what is going on. The library never prints; it calls this.
 
+/// What is said of `count` more things that are not named one by one, as the reason of a thing
+/// without a name.
+pub fn and_more(count: u64) -> String {
+    format!("and {count} more")
+}
+
+/// How many things are meant by a reason that [`and_more`] made; none by any other.
+pub fn more(reason: &str) -> Option<u64> {
+    reason.strip_prefix("and ")?.strip_suffix(" more")?.parse().ok()
+}
+
 /// Receives what a call tells. All methods may be called from several threads.
 pub trait Report: Send + Sync {
     /// A message of a backend: `level` is debug, info or warn.

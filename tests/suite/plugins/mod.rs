@@ -1,6 +1,7 @@
 //! Backends that did not come with the program: found, asked for, and held to what they
 //! were given.
 
+mod away;
 mod border;
 mod consent;
 mod frozen;

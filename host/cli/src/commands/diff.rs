@@ -44,7 +44,7 @@ pub fn run(context: &mut Context, args: &DiffArgs) -> Result<Code> {
     let to = args.to.as_ref().map(|id| context.find(&project, "diff", id)).transpose()?;
     let present: Option<Present> = match &to {
         Some(_) => None,
-        None => Some(consent::with(context, &project, || project.present(&from, args.patch))?),
+        None => Some(consent::present(context, &project, &from, args.patch)?),
     };
     let (source, after): (&dyn Source, &[Captured]) = match (&to, &present) {
         (Some(to), _) => (&*store, &to.targets),

@@ -81,10 +81,10 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     project.need_store()?;
     take::interrupted(context, &project);
     let narrow = match &wish.part {
-        Part::Chosen(narrow) => (*narrow).clone(),
+        Part::Chosen(narrow) => Narrow { partial: wish.partial, ..(*narrow).clone() },
         Part::Typed { targets, paths } => {
             let paths = context.inside(&project, paths)?;
-            Narrow { targets: targets.to_vec(), paths, whole: Vec::new() }
+            Narrow { targets: targets.to_vec(), paths, whole: Vec::new(), partial: wish.partial }
         }
     };
     let narrowed = narrow.is_any();

@@ -133,7 +133,7 @@ struct Now {
 
 impl Now {
     fn look(context: &Context, project: &Project, from: &Snapshot, content: bool) -> Result<Self> {
-        let present = consent::with(context, project, || project.present(from, content))?;
+        let present = consent::present(context, project, from, content)?;
         let (mut choice, mut changes) = (Choice::default(), Vec::new());
         let source = Some(&present.source);
         project.differences(source, &from.targets, &present.targets, &mut |difference, change| {

@@ -6,7 +6,7 @@ use crate::contents;
 use crate::context::Context;
 use crate::render::{left_out, words};
 use snapback_core::error::{Error, Kind, Result, shell_word, show};
-use snapback_core::history::Snapshot;
+use snapback_core::history::{Captured, Snapshot};
 use snapback_core::project::STORE;
 use snapback_core::project::config::FILE;
 use snapback_core::session::{Project, Request, Session, State, Taken, Twin};
@@ -30,7 +30,7 @@ pub fn interrupted(context: &Context, project: &Project) {
 /// When the project cannot be used, or the user does not want it.
 pub fn lock(context: &Context, request: &mut Request) -> Result<Session> {
     let project = context.open()?;
-    project.config_for(&request.selection)?;
+    consent::with(context, &project, || project.config_for(&request.selection).map(drop))?;
     if let Err(error) = project.check_place(request.selection.allow_huge) {
         insist(context, error)?;
         request.selection.allow_huge = true;
@@ -115,7 +115,7 @@ pub fn line(project: &Project, snapshot: &Snapshot) -> String {
             snapshot.targets.iter().map(|target| contents::roots(&**store, target)).collect();
         left_out::clause(&roots.ok()?.concat())
     });
-    let omitted: usize = snapshot.targets.iter().map(|target| target.omitted.len()).sum();
+    let omitted = snapshot.targets.iter().map(Captured::omitted_count).fold(0, u64::saturating_add);
     let mut clauses: Vec<String> = lacks.into_iter().collect();
     if omitted > 0 {
         clauses.push(format!("{omitted} left out by a backend"));

@@ -85,8 +85,9 @@ pub fn refusals(items: &[NotRestored], what: &str) -> Vec<String> {
         format!("{what}: {subject} ({})", super::words::one_line(&item.reason))
     };
     let mut lines: Vec<String> = items.iter().take(SHOWN).map(line).collect();
-    if items.len() > SHOWN {
-        lines.push(format!("{what}: {} more", items.len() - SHOWN));
+    let more = items.iter().skip(SHOWN).map(NotRestored::count).fold(0, u64::saturating_add);
+    if more > 0 {
+        lines.push(format!("{what}: {more} more"));
     }
     lines
 }
@@ -181,5 +182,8 @@ mod tests {
         assert_eq!(lines.len(), 11);
         assert_eq!(lines[0], "not restored: f0 (not in the snapshot: unreadable)");
         assert_eq!(lines[10], "not restored: 2 more");
+        let rest = NotRestored { path: Bytes::default(), reason: "and 19000 more".into(), ..item(0) };
+        let lines = refusals(&[items, vec![rest]].concat(), "not restored");
+        assert_eq!(lines[10], "not restored: 19002 more");
     }
 }

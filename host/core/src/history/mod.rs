@@ -12,4 +12,4 @@ pub mod snapshot;
 pub mod timeline;
 
 pub use id::Id;
-pub use snapshot::{Snapshot, SnapshotKind};
+pub use snapshot::{Captured, Snapshot, SnapshotKind};

@@ -11,6 +11,7 @@ use super::timeline::Record;
 use crate::backend::{Part, Target};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
+use crate::report;
 use crate::text::Bytes;
 use crate::tree::node::Time;
 use crate::tree::root::Stamp;
@@ -164,6 +165,15 @@ impl Captured {
             through: None,
             carried: Vec::new(),
         }
+    }
+
+    /// How many things a backend left out, those among them that it did not name.
+    pub fn omitted_count(&self) -> u64 {
+        let count = |(subject, reason): &(Bytes, String)| match report::more(reason) {
+            Some(more) if subject.0.is_empty() => more,
+            _ => 1,
+        };
+        self.omitted.iter().map(count).fold(0, u64::saturating_add)
     }
 }
 

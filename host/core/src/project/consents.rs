@@ -49,6 +49,13 @@ impl Consents {
                 .is_ok_and(|meta| meta.is_file() && meta.uid() == rustix::process::geteuid().as_raw())
     }
 
+    /// Whether a consent is kept whose key begins with `start`.
+    pub fn has_one_like(&self, start: &str) -> bool {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return false };
+        let mut names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        is_key(start) && names.any(|name| name.starts_with(start) && self.has(&name))
+    }
+
     /// Keeps the consent `key`.
     ///
     /// # Errors
@@ -117,6 +124,7 @@ mod tests {
         assert!(!consents.has(key) && consents.all().is_empty());
         consents.put(&disk, key, &consent).unwrap();
         assert!(consents.has(key) && !consents.has(other));
+        assert!(consents.has_one_like(key) && !consents.has_one_like(other) && !consents.has_one_like(""));
         assert_eq!(consents.all(), [(key.to_owned(), Some(consent.clone()))]);
         consents.remove(&disk, other).unwrap();
         consents.remove(&disk, key).unwrap();

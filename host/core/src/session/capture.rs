@@ -17,7 +17,11 @@ use crate::tree::compare::{Only, compare};
 use crate::tree::root::{Root, Why};
 use crate::tree::view::read_root;
 use crate::volume::{Volume, directory_of};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What could not be captured, and is gone on without: target, and why. Without such a list
+/// nothing is kept when one target fails.
+pub(super) type Uncaptured = Mutex<Vec<(String, Error)>>;
 
 /// What is to be captured: a target, and what a restore that follows will write.
 pub(super) struct Job {
@@ -48,8 +52,21 @@ impl Project {
         selection: &Selection,
         found: EachFound<'_>,
     ) -> Result<Vec<Captured>> {
+        self.capture_leaving(jobs, elsewhere, (writer, selection), found, None)
+    }
+
+    /// The same, and those that fail are `left` out where there is such a list.
+    fn capture_leaving(
+        &self,
+        jobs: Vec<Job>,
+        elsewhere: Vec<Elsewhere>,
+        (writer, selection): (&Arc<Writer>, &Selection),
+        found: EachFound<'_>,
+        left: Option<&Uncaptured>,
+    ) -> Result<Vec<Captured>> {
         let records = &self.records()?;
-        let context = Context { elsewhere: Arc::new(elsewhere), writer, selection, records, hurry: false };
+        let elsewhere = Arc::new(elsewhere);
+        let context = Context { elsewhere, writer, selection, records, hurry: false, left };
         let claims = |job: &Job| context.elsewhere.iter().any(|other| other.target == job.target.name);
         let (last, first): (Vec<_>, Vec<_>) = jobs.iter().enumerate().partition(|(_, job)| claims(job));
         let mut captured = self.side_by_side(&first, &context)?;
@@ -66,12 +83,12 @@ impl Project {
         // Each reads what it stored, which others of equal content may be about to store.
         let mut rest = last.into_iter().chain((jobs.len()..).zip(&more));
         while let Some((at, job)) = rest.next() {
-            match self.capture_one(job, &context) {
+            match self.capture_or_leave(job, &context) {
                 Err(error) if error.kind() == Kind::Busy => {
                     let rest: Vec<&Job> = rest.map(|(_, job)| job).collect();
                     return Err(self.in_use(error, &rest, &context));
                 }
-                done => captured.push((at, done?)),
+                done => captured.extend(done?.map(|captured| (at, captured))),
             }
         }
         captured.sort_by_key(|(at, _)| *at);
@@ -80,31 +97,66 @@ impl Project {
 
     fn side_by_side(&self, jobs: &[(usize, &Job)], context: &Context<'_>) -> Result<Vec<(usize, Captured)>> {
         if let [(at, job)] = jobs {
-            return Ok(vec![(*at, self.capture_one(job, context)?)]);
+            let captured = self.capture_or_leave(job, context)?;
+            return Ok(captured.map(|captured| (*at, captured)).into_iter().collect());
         }
         std::thread::scope(|scope| {
-            let running: Vec<_> =
-                jobs.iter().map(|(at, job)| (*at, scope.spawn(|| self.capture_one(job, context)))).collect();
+            let running: Vec<_> = jobs
+                .iter()
+                .map(|(at, job)| (*at, scope.spawn(|| self.capture_or_leave(job, context))))
+                .collect();
             let results: Vec<_> = running
                 .into_iter()
                 .map(|(at, thread)| {
                     let done = thread.join().unwrap_or_else(|_| Err(Error::panicked("a capture")));
-                    done.map(|captured| (at, captured))
+                    done.map(|captured| captured.map(|captured| (at, captured)))
                 })
                 .collect();
-            results.into_iter().collect()
+            results.into_iter().filter_map(Result::transpose).collect()
         })
+    }
+
+    /// What is captured; none when that fails and may be gone on without.
+    fn capture_or_leave(&self, job: &Job, context: &Context<'_>) -> Result<Option<Captured>> {
+        match (self.capture_one(job, context), context.left) {
+            (Err(error), Some(left)) if error.kind() != Kind::Cancelled => {
+                left.lock().unwrap_or_else(PoisonError::into_inner).push((job.target.name.clone(), error));
+                Ok(None)
+            }
+            (done, _) => done.map(Some),
+        }
+    }
+
+    /// Those of the targets of `like` whose backends are there, by name, and why the others' are
+    /// not; no name at all means all of them.
+    ///
+    /// # Errors
+    /// When there is none of any target.
+    pub(super) fn usable(&self, like: &Snapshot) -> Result<(Vec<String>, Vec<(String, Error)>)> {
+        let (mut names, mut away) = (Vec::new(), Vec::new());
+        for Captured { target, .. } in &like.targets {
+            match self.env.backends.get(&target.backend) {
+                Ok(_) => names.push(target.name.clone()),
+                Err(error) => away.push((target.name.clone(), error)),
+            }
+        }
+        match away.first() {
+            None => Ok((Vec::new(), away)),
+            Some((_, error)) if names.is_empty() => Err(error.clone()),
+            Some(_) => Ok((names, away)),
+        }
     }
 
     /// Captures the targets of `like` (those in `names`; empty: all) with the settings
     /// frozen in it, and at least what it covers; then the databases at `wanted` paths that
-    /// are no targets of it and that it knows about.
+    /// are no targets of it and that it knows about. What fails is `left` out where that is wanted.
     pub(super) fn capture_like(
         &self,
         like: &Snapshot,
         names: &[String],
         writer: &Arc<Writer>,
         wanted: &dyn Fn(&[u8]) -> bool,
+        left: Option<&Uncaptured>,
     ) -> Result<Vec<Captured>> {
         let meant = |c: &&Captured| names.is_empty() || names.contains(&c.target.name);
         let (mut jobs, mut cut_off) = (Vec::new(), Vec::new());
@@ -126,19 +178,20 @@ impl Project {
             true => self.found_for(like, &**writer, &stray),
             false => Ok(None),
         };
-        let mut captured = self.capture(jobs, elsewhere, writer, &selection, &mut found)?;
+        let mut captured = self.capture_leaving(jobs, elsewhere, (writer, &selection), &mut found, left)?;
         captured.extend(cut_off);
         Ok(captured)
     }
 
     pub(super) fn capture_one(&self, job: &Job, context: &Context<'_>) -> Result<Captured> {
-        let Context { elsewhere, writer, selection, records, hurry } = context;
+        let Context { elsewhere, writer, selection, records, hurry, .. } = context;
         let env = &self.env;
         let target = &job.target;
         if let Some(absent) = self.absent(job, writer)? {
             return Ok(absent);
         }
-        let backend = env.backends.get(&target.backend)?;
+        let of = |error: Error| error.context(format_args!("could not capture `{}`", target.name));
+        let backend = env.backends.get(&target.backend).map_err(of)?;
         let previous = records.newest(|snapshot| snapshot.target(&target.name).is_some());
         let previous = previous.as_ref().and_then(|s| s.target(&target.name));
         let parts_before = previous.map_or(&[][..], |captured| &captured.parts);
@@ -157,8 +210,7 @@ impl Project {
         let lent = covered.first().filter(|root| is_of(target, root)).and_then(|root| self.lend(&root.value));
         let parts = backend.snapshot(&call, parts_before);
         self.late.tell(&*env.report);
-        let mut parts =
-            parts.map_err(|error| error.context(format_args!("could not capture `{}`", target.name)))?;
+        let mut parts = parts.map_err(of)?;
         let releases = backend.releases();
         if releases {
             self.unkept.note(env, target, writer, &backend, &parts);
@@ -210,6 +262,8 @@ pub(super) struct Context<'a> {
     pub records: &'a Records<'a>,
     /// Nothing need be captured.
     pub hurry: bool,
+    /// Where those go that are gone on without.
+    pub left: Option<&'a Uncaptured>,
 }
 
 /// Paths that a record names for each reason.

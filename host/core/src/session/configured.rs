@@ -12,11 +12,12 @@ use crate::project::nearest;
 use std::borrow::Cow;
 
 /// What the project asks for. Targets that are not `wanted` are not looked into: whatever is
-/// wrong with their backends, they are passed over.
+/// wrong with their backends, they are passed over. Only for what is `taken` a backend is made
+/// ready that was never used here: who only looks does not wait for it, or run any of it.
 ///
 /// # Errors
 /// When snapback.toml is wrong, or cannot be read.
-pub(super) fn read(env: &Environment, wanted: impl Fn(&str) -> bool) -> Result<Config> {
+pub(super) fn read(env: &Environment, wanted: impl Fn(&str) -> bool, taken: bool) -> Result<Config> {
     let path = env.root.join(config::FILE);
     let Some(text) = config::read(&path)? else { return Ok(Config::default()) };
     let config = Config::parse(&text)?;
@@ -24,7 +25,7 @@ pub(super) fn read(env: &Environment, wanted: impl Fn(&str) -> bool) -> Result<C
     let others = config.targets.iter().filter(|configured| configured.target.name != config::TREE);
     others
         .filter(|configured| wanted(&configured.target.name))
-        .try_for_each(|configured| check(env, configured))?;
+        .try_for_each(|configured| check(env, configured, taken))?;
     Ok(config)
 }
 
@@ -52,7 +53,7 @@ impl Project {
     }
 }
 
-fn check(env: &Environment, configured: &Configured) -> Result<()> {
+fn check(env: &Environment, configured: &Configured, taken: bool) -> Result<()> {
     let target = &configured.target;
     let at = |key: &str, error: Error| {
         let line = configured.lines.get(key).unwrap_or(&configured.line);
@@ -66,6 +67,9 @@ fn check(env: &Environment, configured: &Configured) -> Result<()> {
             None => error.hint("`snapback backends` lists them"),
         };
         return Err(at("backend", error));
+    }
+    if !taken && !env.backends.is_known(&target.backend) {
+        return Ok(());
     }
     let settings = env.backends.settings(&target.backend)?;
     if let Some(key) = target.settings.keys().find(|key| !settings.contains(key)) {

@@ -5,7 +5,7 @@ use super::found::{Handed, handed};
 use super::{Project, snapshots};
 use crate::backend::{Call, Explained, Part};
 use crate::database::{Database, state};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 use crate::history::changes::Changes;
 use crate::history::snapshot::{Captured, Snapshot, SnapshotKind};
 use crate::object::{Key, ObjectKind};
@@ -128,14 +128,6 @@ impl Apart {
     }
 }
 
-/// The present state of a snapshot's targets: captured, and gone with this value.
-pub struct Present {
-    /// What was captured.
-    pub targets: Vec<Captured>,
-    /// Its objects, and those of the store.
-    pub source: Arc<Writer>,
-}
-
 impl Project {
     /// For changes since `start`, which knows nothing when that is not the snapshot
     /// before a run, or the end of the run was not recorded.
@@ -165,23 +157,6 @@ impl Project {
             env.report.troubled(&doing, &error);
             None
         })
-    }
-
-    /// The present state of the targets of `like`, by the settings frozen in it.
-    /// Nothing of it is kept. With `content`, what its files hold can be read.
-    ///
-    /// # Errors
-    /// When it cannot be captured.
-    pub fn present(&self, like: &Snapshot, content: bool) -> Result<Present> {
-        let store = self.need_store()?;
-        if self.foreign().is_some() {
-            let why = "the present cannot be compared with what a foreign store holds";
-            return Err(Error::new(Kind::Denied, why)
-                .hint("`snapback diff ID ID` compares two snapshots; `snapback trust --store` trusts it"));
-        }
-        let source = Arc::new(store.scratch(content));
-        let targets = self.capture_like(like, &[], &source, &|_| true)?;
-        Ok(Present { targets, source })
     }
 
     /// Calls `found` for each difference that leads from `before` to `after`, target by

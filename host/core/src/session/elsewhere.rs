@@ -22,9 +22,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 impl Project {
-    /// What `target` captures by itself.
+    /// What `target` captures by itself. A backend that is away claims nothing: that is no reason
+    /// to keep other targets from anything, and what it captured stays out of trees by their own
+    /// record, or as the database that it is.
     pub(super) fn claims(&self, target: &Target) -> Result<Vec<Elsewhere>> {
-        let values = self.env.backends.claims(target)?;
+        let values = self.env.backends.claims(target).unwrap_or_default();
         let paths = values.iter().filter_map(|value| claimed(value, &self.env.root));
         Ok(paths.map(|path| Elsewhere { path, target: target.name.clone() }).collect())
     }

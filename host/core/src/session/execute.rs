@@ -17,6 +17,7 @@ use crate::history::Id;
 use crate::history::journal::Journal;
 use crate::history::snapshot::Snapshot;
 use crate::history::timeline::{Record, Timeline};
+use crate::report;
 use crate::text::Bytes;
 use crate::tree::Plans;
 use std::collections::{HashMap, HashSet};
@@ -34,6 +35,11 @@ pub struct NotRestored {
 }
 
 impl NotRestored {
+    /// How many things it stands for: those that were not named are told by their number.
+    pub fn count(&self) -> u64 {
+        report::more(&self.reason).filter(|_| self.path.0.is_empty()).unwrap_or(1)
+    }
+
     /// Whether `change` is at its path or in it.
     pub(super) fn is_about(&self, change: &Difference) -> bool {
         *change.target == *self.target && is_within(&change.path, std::slice::from_ref(&self.path))
@@ -44,7 +50,9 @@ impl NotRestored {
 /// restore is met again while it is done.
 pub(super) fn distinct(items: Vec<NotRestored>) -> Vec<NotRestored> {
     let mut known = HashSet::new();
-    let is_new = |item: &NotRestored| known.insert((item.target.clone(), item.path.clone()));
+    let is_new = |item: &NotRestored| {
+        known.insert((item.target.clone(), item.path.clone())) || report::more(&item.reason).is_some()
+    };
     items.into_iter().filter(is_new).collect()
 }
 

@@ -42,7 +42,7 @@ impl Session {
             let elsewhere = Arc::new(self.all_claims(saved.targets.iter().map(|c| &c.target))?);
             let selection = Selection { allow_huge: true, ..Selection::default() };
             let (writer, selection, records) = (&writer, &selection, &records);
-            let context = Context { elsewhere, writer, selection, records, hurry: true };
+            let context = Context { elsewhere, writer, selection, records, hurry: true, left: None };
             Ok(self.in_use(first.clone(), &jobs.iter().collect::<Vec<_>>(), &context))
         };
         look().unwrap_or(first)

@@ -29,6 +29,7 @@ mod noted;
 mod one_back;
 mod plan;
 mod preflight;
+mod present;
 mod records;
 mod recover;
 mod release;
@@ -45,7 +46,7 @@ pub(crate) mod twin;
 mod verify;
 
 pub use beyond::{Beyond, Uncovered};
-pub use diff::{Apart, By, Difference, EachDifference, Present, What};
+pub use diff::{Apart, By, Difference, EachDifference, What};
 pub use execute::{NotRestored, Outcome};
 pub use histories::{Collected, Histories, History, Whereabouts};
 pub use list::{Damaged, Listing, State};
@@ -53,6 +54,7 @@ use lock::Purpose;
 pub use lock::Session;
 pub use mend::Mended;
 pub use plan::{Action, Ask, Plan, Saved};
+pub use present::Present;
 pub use recover::{Finished, Pending, Recovery};
 pub use release::Release;
 pub use retain::{Bounds, Freed};
@@ -224,15 +226,28 @@ impl Project {
     /// # Errors
     /// When snapback.toml is wrong, or cannot be read.
     pub fn config(&self) -> Result<&Config> {
-        self.config_for(&Selection::default())
+        self.config_with(&Selection::default(), false)
     }
 
-    /// The same where only what `selection` takes is to be right. The first who asks decides.
+    /// The same for who takes a snapshot: only what `selection` takes is to be right, and that
+    /// wholly. The first who asks decides.
     ///
     /// # Errors
     /// When that of snapback.toml is wrong, or it cannot be read.
     pub fn config_for(&self, selection: &Selection) -> Result<&Config> {
-        let read = || configured::read(&self.env, |name| selection.takes(name));
+        self.config_with(selection, true)
+    }
+
+    fn config_with(&self, selection: &Selection, taken: bool) -> Result<&Config> {
+        let read = || configured::read(&self.env, |name| selection.takes(name), taken);
+        if self.config.get().is_none() {
+            match read() {
+                // Whoever is asked may agree to it.
+                Err(error) if error.kind() == Kind::Denied => return Err(error),
+                // Somebody may have been as quick.
+                config => drop(self.config.set(config)),
+            }
+        }
         self.config.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 

@@ -2,7 +2,7 @@
 //! is remembered for the snapshot's record and for the outcome.
 
 use super::NotRestored;
-use crate::report::Report;
+use crate::report::{self, Report};
 use crate::text::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,7 +44,7 @@ impl Noted {
     pub fn take_omitted(&self) -> Vec<(Bytes, String)> {
         let (mut list, more) = std::mem::take(&mut *held(&self.omitted));
         if more > 0 {
-            list.push((Bytes::default(), format!("and {more} more")));
+            list.push((Bytes::default(), report::and_more(more)));
         }
         list
     }
@@ -66,7 +66,9 @@ impl Report for Noted {
 
     fn omitted(&self, target: &str, subject: &[u8], reason: &str) {
         let mut omitted = held(&self.omitted);
-        if omitted.0.len() < MOST_OMITTED {
+        if let (true, Some(more)) = (subject.is_empty(), report::more(reason)) {
+            omitted.1 = omitted.1.saturating_add(more);
+        } else if omitted.0.len() < MOST_OMITTED {
             omitted.0.push((Bytes(subject.to_vec()), reason.to_owned()));
         } else {
             omitted.1 += 1;

@@ -29,7 +29,7 @@ impl Project {
         let like =
             snapshots.iter().find(|s| begins.contains(&s.id)).ok_or_else(|| nothing(timeline, "undo"))?;
         let writer = Arc::new(self.need_store()?.scratch(false));
-        let current = self.capture_like(like, &[], &writer, &|_| true)?;
+        let current = self.capture_like(like, &self.usable(like)?.0, &writer, &|_| true, None)?;
         let is_here = |s: &Snapshot| self.is_here(s, &current, &writer).unwrap_or(false);
         let here = if went_back { snapshots.iter().position(&is_here) } else { None };
         // A newer one that differs only in what this one lacks stands between it and the present.
@@ -70,7 +70,7 @@ impl Project {
         if snapshot.targets.iter().all(fits) {
             return holds_its_own(&**writer, snapshot, current, false);
         }
-        let current = self.capture_like(snapshot, &[], writer, &|_| true)?;
+        let current = self.capture_like(snapshot, &self.usable(snapshot)?.0, writer, &|_| true, None)?;
         holds_its_own(&**writer, snapshot, &current, false)
     }
 }

@@ -4,7 +4,7 @@
 //! shown is what will be done; executing it commits that capture first.
 
 use super::beyond::Beyond;
-use super::capture::{directories, holds_with_git};
+use super::capture::{Uncaptured, directories, holds_with_git};
 use super::diff::{By, Difference};
 use super::execute::distinct;
 use super::preflight::Preflight;
@@ -23,7 +23,7 @@ use crate::text::Bytes;
 use crate::tree::Plans;
 use crate::tree::compare::Fate;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Session {
     /// # Errors
     /// As [`Self::plan_part`] has them.
     pub fn plan(&self, ask: &Ask, targets: &[String], paths: &[Bytes]) -> Result<Plan> {
-        let narrow = Narrow { targets: targets.to_vec(), paths: paths.to_vec(), whole: Vec::new() };
+        let narrow = Narrow { targets: targets.to_vec(), paths: paths.to_vec(), ..Narrow::default() };
         self.plan_part(ask, &narrow)
     }
 
@@ -148,7 +148,7 @@ impl Project {
     }
 
     fn plan_with(&self, ask: &Ask, narrow: &Narrow, writer: Arc<Writer>) -> Result<Plan> {
-        let Narrow { targets, paths, whole } = narrow;
+        let Narrow { targets, paths, whole, partial } = narrow;
         let (timeline, root) = (self.timeline()?, &self.env.root);
         let narrowed = narrow.is_any();
         let (action, step, to) = match ask {
@@ -178,7 +178,9 @@ impl Project {
         };
         let all = paths.is_empty() && whole.is_empty();
         let wanted = |path: &[u8]| targets.is_empty() && (all || !paths.is_empty() && is_within(path, paths));
-        let mut current = self.capture_like(&to, &names, &writer, &wanted)?;
+        let uncaptured = Uncaptured::default();
+        let left = partial.then_some(&uncaptured);
+        let mut current = self.capture_like(&to, &names, &writer, &wanted, left).map_err(others)?;
         self.leave_to_databases(&to, &mut current, &mut trees)?;
         let kind = match action {
             Action::Undo => SnapshotKind::PreUndo,
@@ -215,6 +217,10 @@ impl Project {
         let apart = (*ask == Ask::Undo).then(|| self.apart(&to));
         let mut changes = Vec::new();
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
+        for (target, error) in uncaptured.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            let (path, reason) = (Bytes::default(), error.to_string());
+            not_restored.push(NotRestored { target, path, reason });
+        }
         let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
         // Of what is narrowed, the plans know less than the paths are about.
@@ -312,6 +318,17 @@ impl Project {
         })?;
         Ok(since)
     }
+}
+
+/// A target that cannot be captured keeps the others back, unless that is not wanted.
+fn others(error: Error) -> Error {
+    // Who may be asked, or waits for something, has other ways.
+    if matches!(error.kind(), Kind::Cancelled | Kind::Busy) {
+        return error;
+    }
+    let way = "`--partial` leaves it as it is and goes on with the others, `--target NAME` takes one alone";
+    let hint = error.hint_text().map_or_else(|| way.to_owned(), |hint| format!("{hint}; {way}"));
+    error.hint(hint)
 }
 
 /// A target, and a path that a difference in it has.

@@ -20,6 +20,8 @@ pub struct Narrow {
     pub paths: Vec<Bytes>,
     /// These targets besides, all of each: those that have no paths in the project.
     pub whole: Vec<String>,
+    /// Targets that cannot be captured are left as they are, instead of keeping the others back.
+    pub partial: bool,
 }
 
 impl Narrow {

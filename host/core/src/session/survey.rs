@@ -2,7 +2,7 @@
 
 use super::Project;
 use super::take::HUGE;
-use crate::backend::Call;
+use crate::backend::{Call, Target};
 use crate::error::Result;
 use crate::project::config::TREE;
 use crate::tree::{Survey, Surveys};
@@ -18,7 +18,8 @@ impl Project {
         self.check_place(false)?;
         let mut all = Vec::new();
         let targets = || self.config().map(|config| config.targets.iter().map(|c| &c.target));
-        let declared = self.all_claims(targets()?)?;
+        let known = |target: &&Target| self.env.backends.is_known(&target.backend);
+        let declared = self.all_claims(targets()?.filter(known))?;
         for target in targets()?.filter(|target| target.backend == TREE) {
             let surveys = Arc::new(Surveys::new(HUGE.files));
             let call = Call { survey: Some(surveys.clone()), ..Call::new(&self.env, target, self.store()) };

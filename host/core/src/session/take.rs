@@ -107,7 +107,7 @@ impl Session {
     /// kept then.
     pub fn take(&self, request: Request) -> Result<Taken> {
         let selection = &request.selection;
-        let configured = &self.config()?.targets;
+        let configured = &self.config_for(selection)?.targets;
         let mut names: BTreeSet<String> = configured.iter().map(|c| c.target.name.clone()).collect();
         let is_file = |name: &str| self.env().root.join(OsStr::from_bytes(&of_setting(name))).is_file();
         selection.check(&names, is_file)?;
