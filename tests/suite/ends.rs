@@ -1,5 +1,6 @@
 //! How a run ends for whoever waits for it: as its command would have ended alone.
 
+use crate::pty::python;
 use crate::{PROGRAM, sandbox};
 use rustix::process::Signal;
 use snapback_tests::{Sandbox, have, until, users};
@@ -29,26 +30,15 @@ fn an_interrupt_ends_the_script_that_a_run_stands_in() {
         "for i in 1 2 3; do \"$SNAPBACK\" run -q -- sh -c 'echo at-work; exec sleep 600'; done\necho END\n",
     );
     let script = r#"
-import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], [sys.argv[1], "loop.sh"])
-seen = b""
-def more():
-    global seen
-    try: some = os.read(fd, 4096)
-    except OSError: some = b""
-    seen += some
-    return some
-while b"at-work" not in seen: assert more(), seen
-os.write(fd, b"\x03")
-while more(): pass
-_, status = os.waitpid(pid, 0)
-left = seen.count(b"at-work") == 1 and b"END" not in seen and os.WIFSIGNALED(status)
-sys.exit(0 if left else repr((seen, status)))
+t = Terminal(sys.argv[1], "loop.sh")
+t.until(b"at-work")
+t.type(b"\x03")
+status = t.end()
+left = t.seen.count(b"at-work") == 1 and b"END" not in t.seen and os.WIFSIGNALED(status)
+sys.exit(0 if left else repr((t.seen, status)))
 "#;
     for shell in ["bash", "dash", "zsh"].into_iter().filter(|shell| have(shell)) {
-        s.finish(s.command("python3").args(["-c", script, shell])).exits(0);
+        python(&s, script, &[shell]);
     }
     for run in s.ok(["list", "--json"]).json().as_array().unwrap() {
         assert_eq!((&run["state"], &run["exit_code"]), (&"ended".into(), &130.into()), "{run}");

@@ -189,14 +189,6 @@ fn every_command_has_help_with_an_example() {
 }
 
 #[test]
-fn what_puts_something_back_can_leave_out_what_fails() {
-    let s = sandbox();
-    for verb in ["undo", "redo", "restore", "review"] {
-        s.ok([verb, "--help"]).prints("--partial");
-    }
-}
-
-#[test]
 fn a_misspelt_command_flag_or_name_is_answered_with_the_right_one() {
     let s = sandbox();
     s.write("f", "0");
@@ -220,6 +212,11 @@ fn habits_of_git_and_of_shells_are_answered_with_the_way_here() {
     for (words, code, right) in [
         (&["log"][..], 2, "snapback list"),
         (&["undo", "src/a"], 2, "snapback undo --path src/a"),
+        (&["undo", "@0"], 2, "snapback restore @0"),
+        (&["undo", "2"], 2, "snapback restore 2"),
+        (&["redo", "20260102-030405-7f3a"], 2, "snapback restore 20260102-030405-7f3a"),
+        (&["run", "--", "cd", "src"], 127, "snapback run -- sh -c 'LINE'"),
+        (&["run", "--", "A=1", "env"], 127, "snapback run -- sh -c 'LINE'"),
         (&["restore", "README.md"], 1, "snapback restore @0 --path README.md"),
         (&["restore", "--path", "src/a"], 2, "@0 is the newest"),
         (&["diff", "src"], 1, "snapback diff --path src"),

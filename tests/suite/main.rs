@@ -30,6 +30,7 @@ mod never_destroy;
 mod not_covered;
 mod outlives;
 mod plugins;
+mod pty;
 mod reading;
 mod replaced;
 mod retention;

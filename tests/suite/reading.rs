@@ -112,10 +112,12 @@ fn long_output_goes_through_the_pager_on_a_terminal_only() {
     t.press(&["q"]);
     t.until("code-0");
     t.clear();
-    // Left at once, though there is more; and interrupted, which is for the pager.
+    // Interrupted, which is for the pager: it goes on.
     t.line("\"$SNAPBACK\" diff; echo code-$?");
     t.when("the first screen", |shown| shown.trim_end().ends_with(':'));
     t.press(&["C-c"]);
+    t.press(&["G"]);
+    t.until("(END)");
     t.press(&["q"]);
     t.until("code-0");
     t.clear();

@@ -1,6 +1,7 @@
 //! Signals reach the command as they would without snapback: those before it is there, those
 //! to it alone, to snapback alone and to all of the group, and those that stop and wake it.
 
+use crate::pty::python;
 use crate::sandbox;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use snapback_tests::{Running, Sandbox, have, until};
@@ -131,11 +132,6 @@ fn nobody_is_left_of_a_run_who_only_watched_for_signals() {
     }
 }
 
-/// Runs `script` of python3 in the project.
-fn python(s: &Sandbox, script: &str) {
-    s.finish(s.command("python3").args(["-c", script])).exits(0);
-}
-
 #[test]
 fn an_interrupt_before_the_command_is_started_keeps_it_from_being_started() {
     if !have("python3") {
@@ -150,25 +146,24 @@ fn an_interrupt_before_the_command_is_started_keeps_it_from_being_started() {
     // The snapshot is taken, and the line about it waits: standard error is a full pipe. Another
     // process of the group tells when the interrupt has come.
     let script = r#"
-import fcntl, os, pty, signal, sys, time
+import fcntl, signal
 r, w = os.pipe()
 fcntl.fcntl(w, fcntl.F_SETFL, os.O_NONBLOCK)
 try:
     while True: os.write(w, b"x" * 4096)
 except BlockingIOError: pass
 fcntl.fcntl(w, fcntl.F_SETFL, 0)
-pid, fd = pty.fork()
-if pid == 0:
+def beside():
     if os.fork() == 0:
         signal.signal(signal.SIGINT, lambda *_: (open("../came", "w").close(), os._exit(0)))
         open("../there", "w").close()
         while True: signal.pause()
     os.dup2(w, 2)
-    os.execv(os.environ["SNAPBACK"], ["snapback", "run", "--", "touch", "ran"])
+t = Terminal(os.environ["SNAPBACK"], "run", "--", "touch", "ran", before=beside)
 def until(is_so):
     while not is_so(): time.sleep(0.01)
 until(lambda: os.path.exists("../there") and os.path.isdir(".snapback/running") and os.listdir(".snapback/running"))
-os.write(fd, b"\x03")
+t.type(b"\x03")
 until(lambda: os.path.exists("../came"))
 os.close(w)
 said = b""
@@ -176,11 +171,11 @@ while not said.endswith(b"being taken\n"):
     some = os.read(r, 65536)
     if not some: break
     said += some
-_, status = os.waitpid(pid, 0)
+_, status = os.waitpid(t.pid, 0)
 ok = os.waitstatus_to_exitcode(status) == 125 and b"stopped before the command was started" in said
 sys.exit(0 if ok else repr((status, said[-300:])))
 "#;
-    python(&s, script);
+    python(&s, script, &[]);
     assert!(!s.has("ran"));
     assert_eq!(s.ok(["list", "--json"]).json().as_array().unwrap().len(), 1);
     assert_eq!(kept(), before, "nothing is left behind");
@@ -197,29 +192,16 @@ fn an_interrupt_at_whatever_moment_is_never_lost() {
     s.ok(["snap"]);
     // Whoever lost it would wait for ever.
     let script = r#"
-import os, pty, sys, time
 for n in range(60):
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execvp("sh", ["sh", "-c", 'echo ready; exec "$SNAPBACK" run -- sh -c "echo at-work; exec sleep 600"'])
-    seen = b""
-    def more():
-        global seen
-        try: some = os.read(fd, 4096)
-        except OSError: some = b""
-        seen += some
-        return some
-    while b"ready" not in seen: more()
+    t = Terminal("sh", "-c", 'echo ready; exec "$SNAPBACK" run -- sh -c "echo at-work; exec sleep 600"')
+    t.until(b"ready")
     time.sleep(n * 0.001)
-    os.write(fd, b"\x03")
-    while more(): pass
-    _, status = os.waitpid(pid, 0)
-    code = os.waitstatus_to_exitcode(status)
-    if code not in (125, -2) or code == 125 and b"at-work" in seen:
-        sys.exit(repr((n, code, seen)))
-    os.close(fd)
+    t.type(b"\x03")
+    code = os.waitstatus_to_exitcode(t.end())
+    if code not in (125, -2) or code == 125 and b"at-work" in t.seen:
+        sys.exit(repr((n, code, t.seen)))
 "#;
-    python(&s, script);
+    python(&s, script, &[]);
     for run in s.ok(["list", "--json"]).json().as_array().unwrap() {
         assert!(run["kind"] != "run" || run["exit_code"] == 130, "{run}");
     }

@@ -43,6 +43,32 @@ fn a_job_is_stopped_and_goes_on_in_the_foreground_and_in_the_background() {
 }
 
 #[test]
+fn a_run_inside_a_run_is_one_job() {
+    let s = sandbox();
+    let Some(t) = screen(&s) else { return };
+    t.line("\"$SNAPBACK\" run -q -- \"$SNAPBACK\" run -q -- sh -c 'cat; exit 7'");
+    t.line("first");
+    t.when("an echo", |shown| shown.matches("first").count() == 2);
+    for (fg, line) in [(5, "second"), (7, "third")] {
+        t.press(&["C-z"]);
+        t.when("it is stopped", |shown| shown.matches("Stopped").count() == (fg - 3) / 2);
+        // All of it, or the shell would have no prompt and who goes on would read what is typed.
+        t.line("jobs -r");
+        t.line("fg");
+        t.when("the job again", |shown| shown.matches("run -q -- sh").count() >= fg - 2);
+        t.line(line);
+        t.when("an echo", |shown| shown.matches(line).count() == 2);
+    }
+    t.press(&["C-d"]);
+    t.line("echo code-$?");
+    t.until("code-7");
+    let list = s.ok(["list", "--json"]).json();
+    let runs: Vec<_> = list.as_array().unwrap().iter().filter(|item| item["kind"] == "run").collect();
+    assert_eq!(runs.len(), 2, "{list}");
+    assert!(runs.iter().all(|run| run["state"] == "ended" && run["exit_code"] == 7), "{list}");
+}
+
+#[test]
 fn an_editor_works_and_leaves_the_screen_as_it_was() {
     let s = sandbox();
     let Some(t) = screen(&s) else { return };
@@ -152,6 +178,13 @@ fn long_work_shows_how_far_it_has_come_and_short_work_shows_nothing() {
     assert!(!shown.contains("code-0"), "{shown}");
     let shown = t.until("code-0");
     assert!(!shown.contains("reading"), "it goes when the work is done\n{shown}");
+    // The second time it is known how many there will be, and so how long it takes.
+    t.clear();
+    s.sh("find . -path './d*' -type f -exec touch {} +; rm -r .snapback/cache");
+    t.line("\"$SNAPBACK\" snap -m again; echo code-$?");
+    let shown = t.when("a bar with an end", |shown| shown.contains("reading") && shown.contains(" left"));
+    assert!(shown.contains("/120,0"), "{shown}");
+    t.until("code-0");
     s.sh("touch new");
     s.ok(["snap"]).never_says("reading");
 }

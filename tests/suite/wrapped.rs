@@ -140,38 +140,21 @@ fn job_control_works_as_in_a_shell() {
     // the job and fg continues it.
     let s = sandbox();
     let script = r#"
-import os, pty, sys, time, select
-pid, fd = pty.fork()
-if pid == 0:
-    os.environ["PS1"] = "ready> "
-    os.execvp(os.environ["SNAPBACK"], ["snapback", "run", "--", "bash", "--norc", "--noprofile", "-i"])
-seen = b""
-def until(text, at_most=30):
-    global seen
-    end = time.time() + at_most
-    while text not in seen:
-        if time.time() > end:
-            sys.exit("never saw %r in %r" % (text, seen))
-        if select.select([fd], [], [], 0.1)[0]:
-            try: seen += os.read(fd, 4096)
-            except OSError: sys.exit("ended early: %r" % seen)
-    seen = seen.split(text, 1)[1]
-def say(text): os.write(fd, text)
-until(b"ready> ")
-say(b"sh -c 'echo in-the-job; read x; echo got-$x'\n"); until(b"in-the-job\r\n")
-say(b"\x1a"); until(b"Stopped"); until(b"ready> ")
-say(b"fg\n"); until(b"\n"); time.sleep(0.2)
-say(b"hello\n"); until(b"got-hello"); until(b"ready> ")
-say(b"sleep 50\n"); time.sleep(0.3); say(b"\x03"); until(b"ready> ")
-say(b"exit 6\n")
-while True:
-    try:
-        if not os.read(fd, 4096): break
-    except OSError: break
-_, status = os.waitpid(pid, 0)
-sys.exit(0 if os.waitstatus_to_exitcode(status) == 6 else "exit %r" % status)
+os.environ["PS1"] = "ready> "
+t = Terminal(os.environ["SNAPBACK"], "run", "--", "bash", "--norc", "--noprofile", "-i")
+t.next(b"ready> ")
+t.type(b"sh -c 'echo in-the-job; read x; echo got-$x'\n"); t.next(b"in-the-job\r\n")
+t.type(b"\x1a"); t.next(b"Stopped"); t.next(b"ready> ")
+# The shell names the job when it goes on.
+t.type(b"fg\n"); t.next(b"sh -c 'echo in-the-job")
+t.type(b"hello\n"); t.next(b"got-hello"); t.next(b"ready> ")
+t.type(b"sh -c 'echo asleep; exec sleep 600'\n"); t.next(b"asleep\r\n")
+t.type(b"\x03"); t.next(b"ready> ")
+t.type(b"exit 6\n")
+code = os.waitstatus_to_exitcode(t.end())
+sys.exit(0 if code == 6 else "exit %r" % code)
 "#;
-    s.finish(s.command("python3").args(["-c", script])).exits(0);
+    crate::pty::python(&s, script, &[]);
 }
 
 /// What `words` print when they run by themselves, and when they run in `run`.

@@ -203,7 +203,16 @@ fn no_command(name: &OsStr, words: usize) -> Unstartable {
     const OF_A_SHELL: &[u8] = b" \t\n;&|<>$`(){}*?!~";
     let why = format!("there is no command {}", show_bytes(name.as_bytes()));
     let is_line = words == 1 && name.as_bytes().iter().any(|byte| OF_A_SHELL.contains(byte));
+    // What changes the shell itself is in no file.
+    const OF_THE_SHELL_ITSELF: [&str; 8] =
+        ["alias", "cd", "eval", "exec", "export", "set", "source", "unset"];
+    let text = name.to_string_lossy();
+    let is_builtin = OF_THE_SHELL_ITSELF.contains(&&*text) || text.contains('=');
     let hint = match is_line {
+        false if is_builtin => {
+            "nothing was run; that is a word of the shell: `snapback run -- sh -c 'LINE'` runs a line of it"
+                .into()
+        }
         true => {
             format!("nothing was run; a line for the shell is `snapback run -- sh -c {}`", shell_word(name))
         }

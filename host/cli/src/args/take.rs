@@ -56,6 +56,12 @@ pub struct SnapArgs {
     /// Say what it is about
     #[arg(short, long, value_name = "TEXT")]
     pub message: Option<String>,
+    /// Snapshot only this target
+    #[arg(long, value_name = "NAME", add = targets())]
+    pub only: Vec<String>,
+    /// Snapshot all targets but this one
+    #[arg(long, value_name = "NAME", add = targets())]
+    pub skip: Vec<String>,
     /// Keep it until `snapback forget`
     #[arg(long)]
     pub pin: bool,

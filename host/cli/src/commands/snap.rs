@@ -20,7 +20,11 @@ pub fn run(context: &mut Context, args: &SnapArgs) -> Result<Code> {
         message: args.message.clone(),
         command: None,
         pinned: args.pin,
-        selection: Selection { allow_huge: args.allow_huge, ..Selection::default() },
+        selection: Selection {
+            only: args.only.clone(),
+            skip: args.skip.clone(),
+            allow_huge: args.allow_huge,
+        },
     };
     let session = take::lock(context, &mut request)?;
     let taken = take::take(context, &session, request)?;

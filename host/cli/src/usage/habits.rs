@@ -76,7 +76,20 @@ fn of_command(word: &str) -> Option<String> {
 fn of_path(word: &str, verb: &str) -> Option<String> {
     let takes = Cli::command().find_subcommand(verb)?.get_arguments().any(|arg| arg.get_id() == "paths");
     let path = shell_word(word);
+    if matches!(verb, "undo" | "redo") && is_like_id(word) {
+        return Some(format!("`snapback restore {path}` goes to a snapshot; `snapback {verb}` takes no ID"));
+    }
     (takes && !word.starts_with('-')).then(|| format!("`snapback {verb} --path {path}` for that path alone"))
+}
+
+/// Whether `word` is meant for a snapshot: `@N`, a number, or a part of an ID.
+fn is_like_id(word: &str) -> bool {
+    let bare = word.strip_prefix('@').unwrap_or(word);
+    let all = |is: fn(&char) -> bool| !bare.is_empty() && bare.chars().all(|c| is(&c));
+    all(char::is_ascii_digit)
+        || word.len() >= 4
+            && all(|c| c.is_ascii_hexdigit() || *c == '-')
+            && bare.contains(|c: char| c.is_ascii_digit())
 }
 
 /// The command among `words`.
