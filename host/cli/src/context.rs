@@ -26,9 +26,9 @@ use snapback_core::project::root;
 use snapback_core::project::user::User;
 use snapback_core::session::{Environment, Project};
 use snapback_core::text::Bytes;
-use snapback_runtime::reach::{Surroundings, address};
+use snapback_runtime::reach::{Surroundings, address, volume};
 use snapback_runtime::trust::Trust;
-use snapback_runtime::{Registry, Setup};
+use snapback_runtime::{Registry, Setup, Slow, builtin_names};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -165,7 +165,8 @@ impl Context {
     fn setup(&self, root: &Path) -> Setup {
         let places = &self.places;
         let mut folders = vec![places.data.join("plugins")];
-        folders.extend(plugins_of(root));
+        let shared = plugins_of(root);
+        folders.extend(shared.clone());
         folders.extend(places.plugin_path.iter().cloned());
         let mut own =
             [&places.state, &places.cache, &places.config, &places.spare].map(Clone::clone).to_vec();
@@ -178,18 +179,31 @@ impl Context {
         Setup {
             cache: vec![places.cache.join("components"), places.spare.clone()],
             folders,
+            shared,
             trust: Trust::new(Some(places.state.clone()), places.trusted.clone()),
             around: Surroundings {
                 variables: places::variable,
                 programs: places.path.clone(),
                 names: address::system(),
+                volumes: volume::system(places::variable),
                 scratch: std::env::temp_dir(),
                 own: Arc::new(own),
                 private: vec![places.state.clone(), places.cache.clone()],
                 git: Arc::new(places.git.clone()),
                 itself: std::env::current_exe().ok(),
             },
+            slow: Some(self.slow()),
         }
+    }
+
+    /// Says what is being compiled, when that takes its time. What came inside the program is small.
+    fn slow(&self) -> Slow {
+        let talk = self.talk;
+        Arc::new(move |name| {
+            if builtin_names().all(|own| own != name) {
+                talk.say(format_args!("compiling the backend `{name}`, which is done once"));
+            }
+        })
     }
 
     /// What settings are looked up in, in the project at `root`.

@@ -68,6 +68,7 @@ impl Engine {
     /// # Errors
     /// `Invalid` when the bytes are not a component.
     pub fn compile(&self, component: &[u8]) -> Result<Vec<u8>> {
+        crate::inspect::is_wasm(component)?;
         let compiler = make(true, self.room)?;
         compiler.precompile_component(component).map_err(|e| {
             Error::new(

@@ -1,7 +1,8 @@
 //! snapback's runtime: backends are WebAssembly components, and this runs them.
 //!
 //! Rooms: `engine` (wasmtime), `artifact` (compiled once, kept), `builtin` and `discover`
-//! (where components are), `encode` (a component of a module), `manifest` (what one says about
+//! (where components are), `inspect` (what can be seen of one that was never run), `encode` (a
+//! component of a module), `manifest` (what one says about
 //! itself), `grant` (what one may reach), `reach` (what that leads to), `trust` (what the user
 //! agreed to), `component` (one call), `laws` (what every backend keeps), `abi` (the host's side
 //! of `wit/`), `sqlite` (databases, without any component), `docker` (volumes), `process`
@@ -20,8 +21,10 @@ mod encode;
 mod engine;
 mod file;
 pub mod grant;
+mod inspect;
 pub mod laws;
 pub mod manifest;
+mod patience;
 mod process;
 pub mod propose;
 pub mod reach;
@@ -35,4 +38,5 @@ pub use digest::of as digest_of;
 pub use discover::read as read_component;
 pub use encode::component_of;
 pub use manifest::Manifest;
+pub use patience::Slow;
 pub use registry::{Examined, Info, Registry, Setup, Status, builtin_names};

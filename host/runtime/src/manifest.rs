@@ -11,6 +11,8 @@ use std::fmt;
 const MAX_LEN: usize = 64 * 1024;
 /// Longest text that is shown of it, in characters.
 const MAX_TEXT: usize = 200;
+/// Longest version, in characters.
+const MAX_VERSION: usize = 64;
 /// Most sentences about what it does not carry.
 const MAX_LIMITS: usize = 20;
 
@@ -163,6 +165,12 @@ impl Manifest {
         if !is_name(&manifest.name) {
             return Err(wrong("`name` is not a name: lower-case letters, digits and hyphens"));
         }
+        // It is shown where consent is asked, between words of the program's own.
+        if !is_version(&manifest.version) {
+            return Err(wrong(
+                "`version` is not a version: digits first, then letters, digits, `.`, `-`, `+`",
+            ));
+        }
         for (i, setting) in manifest.settings.iter().enumerate() {
             let of = |why: &str| Err(wrong(&format!("setting `{}` {why}", shorten(&setting.key))));
             if !is_name(&setting.key) {
@@ -187,7 +195,6 @@ impl Manifest {
                 return of(&format!("has a default that it may not have: {}", e.message()));
             }
         }
-        manifest.version = shorten(&manifest.version);
         manifest.summary = shorten(&manifest.summary);
         manifest.limits.truncate(MAX_LIMITS);
         for limit in &mut manifest.limits {
@@ -209,6 +216,12 @@ impl Manifest {
 pub fn is_name(name: &str) -> bool {
     let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     name.len() <= 64 && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(inside)
+}
+
+/// Whether `text` can be a version, and nothing else.
+fn is_version(text: &str) -> bool {
+    let inside = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
+    text.len() <= MAX_VERSION && text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(inside)
 }
 
 /// A text of a stranger on one line, without what a terminal would act on.
@@ -263,6 +276,11 @@ mod tests {
         for (text, part) in [
             ("version = \"1\"".to_owned(), "missing field `name`"),
             ("name = \"X\"\nversion = \"1\"".to_owned(), "`name` is not a name"),
+            ("name = \"x\"\nversion = \"\"".to_owned(), "`version` is not a version"),
+            ("name = \"x\"\nversion = \"v1\"".to_owned(), "`version` is not a version"),
+            ("name = \"x\"\nversion = \"1 from built-in\"".to_owned(), "`version` is not a version"),
+            ("name = \"x\"\nversion = \"1\\u001b[2J\"".to_owned(), "`version` is not a version"),
+            (format!("name = \"x\"\nversion = \"1{}\"", "0".repeat(64)), "`version` is not a version"),
             (format!("{base}[[setting]]\nkey = \"a\"\nkind = \"pie\""), "unknown variant `pie`"),
             (format!("{base}[[setting]]\nkey = \"../a\"\nkind = \"text\""), "is not a name"),
             (

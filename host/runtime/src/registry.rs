@@ -3,17 +3,22 @@
 //! Nothing is read, compiled or started before that. What a component says about itself
 //! is kept with its digest, so listing needs no engine.
 
+mod listed;
+
+pub use listed::{Info, Status};
+
 use crate::artifact::{Cache, Facts};
-use crate::builtin::{self, Builtin};
+use crate::builtin;
 use crate::component::{self, ComponentBackend, Standing, Stranger};
 use crate::digest;
 use crate::discover::{self, Found, Origin};
 use crate::docker;
 use crate::engine::Engine;
 use crate::grant::{self, Limits};
-use crate::manifest::{self, Manifest, shorten};
+use crate::manifest::{self, Manifest};
+use crate::patience::{Patience, Slow};
 use crate::reach::Surroundings;
-use crate::trust::{Question, Trust};
+use crate::trust::{Asker, Question, Trust};
 use snapback_core::backend::{Adopter, Backend, Backends, Target};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::project::nearest;
@@ -23,23 +28,29 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::component::Component;
 
 /// Where things are; the environment is the caller's to read.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Setup {
     /// Where compiled components are kept: in the first of these that can be used.
     pub cache: Vec<PathBuf>,
     /// Directories with components, in the order in which they are looked through.
     pub folders: Vec<PathBuf>,
+    /// The one of them that belongs to the project, and so may come from a stranger.
+    pub shared: Option<PathBuf>,
     /// What the user agreed to.
     pub trust: Trust,
     /// What settings are looked up in.
     pub around: Surroundings,
+    /// Told which backend is being compiled, when that takes its time.
+    pub slow: Option<Slow>,
 }
 
 /// All backends of this machine.
 pub struct Registry {
     folders: Vec<PathBuf>,
+    shared: Option<PathBuf>,
     trust: Trust,
     around: Surroundings,
+    slow: Option<Slow>,
     cache: Cache,
     engine: OnceLock<Result<Engine>>,
     ready: Mutex<HashMap<String, Slot>>,
@@ -51,25 +62,6 @@ pub struct Registry {
 /// one keeps nobody waiting but those who want it.
 type Slot = Arc<Mutex<Option<Arc<ComponentBackend>>>>;
 
-/// What is known about a backend without starting it.
-#[derive(Debug, Clone)]
-pub struct Info {
-    /// Its name.
-    pub name: String,
-    /// Its version, once it was read.
-    pub version: Option<String>,
-    /// What it covers, once it was read.
-    pub summary: Option<String>,
-    /// "built-in", or its file.
-    pub origin: String,
-    /// SHA-256 of the component, in hexadecimal; none when it cannot be read.
-    pub digest: Option<String>,
-    /// What it asks for: interfaces, and settings of a kind that carries authority.
-    pub wants: Vec<String>,
-    /// Whether it can be used.
-    pub status: Status,
-}
-
 /// What a component says about itself and asks for.
 #[derive(Debug, Clone)]
 pub struct Examined {
@@ -79,46 +71,20 @@ pub struct Examined {
     pub wants: Vec<String>,
 }
 
-/// Whether a backend can be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
-    /// Yes.
-    Ready,
-    /// It was never used here: what it says about itself is not known yet.
-    New,
-    /// No, for this reason.
-    Broken(String),
-}
-
-impl Status {
-    /// In a few words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Ready => "ready".into(),
-            Self::New => "not used yet".into(),
-            Self::Broken(why) => format!("broken: {why}"),
-        }
-    }
-}
-
 impl Registry {
     /// Touches nothing yet.
     pub fn new(setup: Setup) -> Self {
         Self {
             folders: setup.folders,
+            shared: setup.shared,
             trust: setup.trust,
             around: setup.around,
+            slow: setup.slow,
             cache: Cache::new(setup.cache),
             engine: OnceLock::new(),
             ready: Mutex::default(),
             said: Mutex::default(),
         }
-    }
-
-    /// All backends, those that cannot be used among them, in the order in which they are
-    /// looked for.
-    pub fn list(&self) -> Vec<Info> {
-        discover::all(&self.folders).into_iter().map(|found| self.info(found)).collect()
     }
 
     /// Why compiled components are not kept, if they are not: each use compiles them again.
@@ -163,13 +129,22 @@ impl Registry {
         Ok((!self.trust.agrees(&question)).then_some(question))
     }
 
-    /// What `target` reaches with the user's consent, a line each: nothing without.
+    /// What `target` reaches with the user's consent, a line each; none without.
     ///
     /// # Errors
     /// When the backend cannot be used, or the settings make no sense.
-    pub fn granted(&self, root: &Path, store: Option<String>, target: &Target) -> Result<Vec<String>> {
+    pub fn granted(
+        &self,
+        root: &Path,
+        store: Option<String>,
+        target: &Target,
+    ) -> Result<Option<Vec<String>>> {
+        // One that was never used has nothing, and is not made ready to say so.
+        if !self.is_known(&target.backend) {
+            return Ok(None);
+        }
         let question = self.component(&target.backend)?.question(root, store, target)?;
-        Ok(if self.trust.agrees(&question) { question.reaches() } else { Vec::new() })
+        Ok(self.trust.agrees(&question).then(|| question.reaches()))
     }
 
     /// What the component `bytes` says about itself and asks for, before it is anywhere.
@@ -235,52 +210,8 @@ impl Registry {
         let error = Error::new(Kind::NotFound, format!("there is no backend `{name}`"));
         Err(match nearest(name, known.iter().map(String::as_str)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("`snapback backends` lists them"),
+            None => error.hint("`snapback backends` lists them, `snapback backends add FILE` puts one there"),
         })
-    }
-
-    fn info(&self, found: Found) -> Info {
-        let Found { name, origin, problem } = found;
-        let mut info = Info {
-            name: shorten(&name),
-            version: None,
-            summary: None,
-            origin: origin.words(),
-            digest: None,
-            wants: Vec::new(),
-            status: Status::New,
-        };
-        // What has a problem is not read: it may be anything.
-        let read = match problem {
-            Some(why) => Err(why),
-            None => origin.read().map_err(|e| e.message().to_owned()),
-        };
-        let bytes = match read {
-            Ok(bytes) => bytes,
-            Err(why) => {
-                info.status = Status::Broken(why);
-                return info;
-            }
-        };
-        let digest = digest::of(&bytes);
-        let known = match &origin {
-            Origin::Builtin(Builtin { manifest, interfaces, .. }) => {
-                let manifest = Manifest::parse(manifest).ok();
-                manifest.map(|manifest| (manifest, interfaces.iter().map(|&i| i.to_owned()).collect()))
-            }
-            Origin::File(_) => self.noted(&digest),
-        };
-        if let Some((manifest, interfaces)) = known {
-            info.wants = wants(&manifest, interfaces);
-            info.status = match named(&manifest, &name) {
-                Ok(()) => Status::Ready,
-                Err(e) => Status::Broken(e.message().to_owned()),
-            };
-            info.version = Some(manifest.version);
-            info.summary = Some(manifest.summary);
-        }
-        info.digest = Some(digest);
-        info
     }
 
     /// What a component said when it was first used here: its manifest, and the interfaces
@@ -311,15 +242,48 @@ impl Registry {
             return Ok(backend.clone());
         }
         let found = self.find(name)?;
-        let backend = self.make(&found).map_err(|e| e.context(format!("backend `{name}`")))?;
+        let backend = self.make(&found).map_err(|e| {
+            self.note_broken(&found, &e);
+            e.context(format!("backend `{name}`"))
+        })?;
         Ok(slot.insert(Arc::new(backend)).clone())
+    }
+
+    /// Refuses a component of the project's own folder that was never looked at, before the user
+    /// agreed to that.
+    fn may_look(&self, found: &Found, digest: &str) -> Result<()> {
+        let is_shared = |path: &Path| self.shared.is_some() && path.parent() == self.shared.as_deref();
+        match &found.origin {
+            Origin::File(path) if is_shared(path) && self.cache.facts(digest).is_none() => {
+                self.trust.check(&Question::of_component(Asker {
+                    name: found.name.clone(),
+                    version: String::new(),
+                    origin: found.origin.words(),
+                    digest: Some(digest.to_owned()),
+                    interfaces: Vec::new(),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers why the file of a component is none that can be used.
+    fn note_broken(&self, found: &Found, error: &Error) {
+        let is_its_fault = !matches!(error.kind(), Kind::Cancelled | Kind::Denied | Kind::NoSpace);
+        if let (true, Origin::File(_), Ok(bytes)) = (is_its_fault, &found.origin, found.origin.read()) {
+            self.cache.note_broken(&digest::of(&bytes), error.message());
+        }
     }
 
     fn make(&self, found: &Found) -> Result<ComponentBackend> {
         let bytes = found.origin.read()?;
         let digest = digest::of(&bytes);
+        self.may_look(found, &digest)?;
         let engine = self.engine()?;
-        let (component, _) = self.cache.load(engine, &digest, &bytes)?;
+        let (component, _) = {
+            let _patient = Patience::new(&found.name, self.slow.clone());
+            self.cache.load(engine, &digest, &bytes)?
+        };
         let (manifest, interfaces, stranger) = match &found.origin {
             Origin::Builtin(builtin) => (Manifest::parse(builtin.manifest)?, builtin.interfaces, None),
             Origin::File(_) => {
@@ -347,6 +311,16 @@ impl Registry {
 impl Backends for Registry {
     fn names(&self) -> Vec<String> {
         discover::all(&self.folders).into_iter().filter(|f| f.problem.is_none()).map(|f| f.name).collect()
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+            || self.find(name).is_ok_and(|found| match &found.origin {
+                Origin::Builtin(_) => true,
+                Origin::File(_) => {
+                    found.origin.read().is_ok_and(|bytes| self.cache.facts(&digest::of(&bytes)).is_some())
+                }
+            })
     }
 
     fn settings(&self, name: &str) -> Result<Vec<String>> {

@@ -116,6 +116,10 @@ fn a_volume_that_became_another_name_for_a_directory_is_asked_about_again() {
         let options = ["--opt", "type=none", "--opt", "o=bind", "--opt", &device];
         engine.docker(&[&["volume", "create"], &options[..], &[volume]].concat());
         let words = ["is another name for", victim.to_str().unwrap()];
+        s.snapback(["undo", "--yes"]).fails(1, &["you have not agreed"]).says(words[0]).says(words[1]);
+        s.snapback(["run", "--", "touch", "started"]).fails(125, &words);
+        // Agreed to, it is still not the one that was captured.
+        super::agree(s);
         s.snapback(["undo", "--yes"]).fails(1, &words).says("lies-in = ");
         s.snapback(["run", "--", "touch", "started"]).fails(125, &words);
         assert!(!s.has("started"));

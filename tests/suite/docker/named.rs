@@ -33,6 +33,36 @@ fn the_name_that_compose_has_for_a_volume_is_understood_when_it_is_the_only_one(
 }
 
 #[test]
+fn a_name_that_means_another_volume_by_now_is_asked_about_again() {
+    each_user(|s, engine, volume| {
+        let label = format!("com.docker.compose.volume={volume}");
+        let [shop, bank] = ["shop", "bank"].map(|of| format!("{of}_{volume}"));
+        let make = |name: &str, text: &str| {
+            engine.docker(&["volume", "create", "--label", &label, name]);
+            engine.sh(&format!("echo {text} > {}/f", engine.files(name).display()));
+        };
+        make(&shop, "shop");
+        cover(s, volume, "");
+        s.ok(["trust", "--list"]).prints(&format!("uses the volume {volume}, which is {shop}"));
+        s.run("true");
+        // Removed by a run, it is made again without a question.
+        s.run(&format!(": > f; touch {}", s.dir().join("mark").display()));
+        engine.docker(&["volume", "rm", &shop]);
+        s.ok(["undo", "--yes"]);
+        assert_eq!(engine.sh(&format!("cat {}/f", engine.files(&shop).display())), "shop");
+        // The same word, and another volume.
+        engine.docker(&["volume", "rm", &shop]);
+        make(&bank, "bank");
+        let words = ["you have not agreed", &format!("which is {bank}")];
+        s.snapback(["run", "--", "touch", "started"]).fails(125, &words);
+        s.snapback(["undo", "--yes"]).fails(1, &words);
+        s.snapback(["trust"]).fails(1, &["nobody can be asked"]).says(words[1]);
+        assert!(!s.has("started"));
+        assert_eq!(engine.sh(&format!("cat {}/f", engine.files(&bank).display())), "bank");
+    });
+}
+
+#[test]
 fn a_volume_that_is_not_there_is_said_with_those_that_are_called_like_it() {
     each_user(|s, engine, volume| {
         let there = format!("project_{volume}-data");

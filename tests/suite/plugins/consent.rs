@@ -237,24 +237,13 @@ fn on_a_terminal_it_asks() {
     }
     let s = with_probe();
     let script = r#"
-import os, pty, sys
 def run(answer, *words):
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execv(os.environ["SNAPBACK"], ["snapback", *words])
-    said, answered = b"", False
-    while True:
-        try:
-            piece = os.read(fd, 4096)
-        except OSError:
-            break
-        if not piece:
-            break
-        said += piece
-        if b"[y/N]" in said and not answered:
+    t, answered = Terminal(os.environ["SNAPBACK"], *words), False
+    while t.more():
+        if b"[y/N]" in t.seen and not answered:
             answered = True
-            os.write(fd, answer)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
+            t.type(answer)
+    return os.waitstatus_to_exitcode(t.end()), t.seen.decode()
 code, said = run(b"n\n", "run", "--", "touch", "no")
 assert code == 125 and "was not agreed to" in said, (code, said)
 assert "reads and writes ../room" in said and "digest" in said, said
@@ -263,6 +252,6 @@ assert code == 0, (code, said)
 code, said = run(b"y\n", "run", "--", "touch", "yes")
 assert code == 0 and "[y/N]" not in said, (code, said)
 "#;
-    s.finish(s.command("python3").args(["-c", script])).exits(0);
+    crate::pty::python(&s, script, &[]);
     assert!(s.has("yes") && !s.has("no"));
 }

@@ -2,7 +2,7 @@
 
 use super::{folder, install, probe};
 use crate::{each_user, sandbox};
-use snapback_tests::Sandbox;
+use snapback_tests::{Sandbox, Screen, have, until};
 use std::fs;
 
 /// A settings file for `backends test`.
@@ -44,9 +44,11 @@ fn what_is_no_backend_is_not_added() {
     let s = sandbox();
     s.write("text.wasm", "no component");
     s.write("module.wasm", b"\0asm\x01\0\0\0");
-    for (file, word) in
-        [("text.wasm", "not a component"), ("module.wasm", "component"), ("gone.wasm", "no such file")]
-    {
+    for (file, word) in [
+        ("text.wasm", "no WebAssembly component"),
+        ("module.wasm", "component"),
+        ("gone.wasm", "no such file"),
+    ] {
         let said = s.snapback(["backends", "add", file]);
         assert!(said.code() > 0, "{said}");
         said.says(word).says(file.trim_end_matches(".wasm"));
@@ -80,13 +82,64 @@ fn what_each_target_was_granted_is_listed() {
 }
 
 #[test]
+fn all_that_there_is_to_know_is_listed_on_a_terminal_too() {
+    let s = sandbox();
+    install(&s);
+    s.write("snapback.toml", super::target("room = \"../room\""));
+    fs::write(folder(&s).join("garbage.wasm"), "no component").unwrap();
+    let digest = s.sh("sha256sum < \"$XDG_DATA_HOME/snapback/plugins/probe.wasm\"");
+    let list = || s.ok(["backends"]);
+    list().prints("nothing before you agree to it").prints("it is no WebAssembly component");
+    super::agree(&s);
+    let own = "target probe: the component probe 0.1.0 from ";
+    list()
+        .prints(&digest[..12])
+        .prints("wants file, process (leaves the sandbox), tree, wasi:filesystem, wasi:sockets, place (dir)")
+        .prints(own)
+        .prints("room: reads and writes ../room, outside the project by `..`");
+    s.ok(["backends", "show", "probe"])
+        .prints(own)
+        .prints("room: reads and writes ../room")
+        .prints(&digest[..64]);
+    let json = s.ok(["backends", "--json"]).json();
+    let of = |name: &str| json.as_array().unwrap().iter().find(|item| item["name"] == name).unwrap().clone();
+    assert_eq!(of("garbage")["status"], "broken: it is no WebAssembly component");
+    assert_eq!(of("garbage")["digest"].as_str().unwrap().len(), 64);
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    let t = Screen::new(&s, 60, 50);
+    t.line("\"$SNAPBACK\" backends; echo code-$?");
+    let shown = t.until("code-0");
+    let joined: String = shown.lines().map(|line| line.trim_start().to_owned() + " ").collect();
+    for text in ["wants file, process (leaves the sandbox),", "room: reads and writes ../room, outside the"] {
+        assert!(joined.contains(text), "{text}\n{shown}");
+    }
+}
+
+#[test]
+fn who_stops_a_test_of_the_law_leaves_nothing_behind() {
+    let s = sandbox();
+    component(&s);
+    settings(&s, "", CHANGES);
+    let text = s.read("law.toml").replace("cat room/state", "cat room/state; : > ../../probed; sleep 600");
+    s.write("law.toml", text);
+    let mut test = s.start(["backends", "test", "../x.wasm", "--settings", "law.toml"]);
+    until("the probe", || s.dir().join("tmp/probed").exists());
+    assert_eq!(s.sh("ls \"$TMPDIR\" | grep -c backend-test").trim(), "1");
+    rustix::process::kill_process_group(test.pid(), rustix::process::Signal::INT).unwrap();
+    assert!(!test.wait().success());
+    assert_eq!(s.sh("ls \"$TMPDIR\" | grep -c backend-test || true").trim(), "0");
+}
+
+#[test]
 fn a_backend_that_keeps_the_law_is_told_so() {
     each_user(|s| {
         component(s);
         settings(s, "", CHANGES);
         let verdicts = s.ok(["backends", "test", "../x.wasm", "--settings", "law.toml", "--json"]).json();
         let verdicts = verdicts.as_array().unwrap();
-        assert!(verdicts.len() >= 8, "{verdicts:?}");
+        assert!(verdicts.len() >= 9, "{verdicts:?}");
         for verdict in verdicts {
             assert_eq!(verdict["outcome"], "kept", "{verdict}");
         }

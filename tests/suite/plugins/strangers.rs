@@ -86,6 +86,42 @@ fn a_component_in_the_repository_is_a_stranger_too() {
 }
 
 #[test]
+fn a_component_in_the_repository_is_not_even_looked_at_unasked() {
+    let s = sandbox().cold();
+    s.sh("mkdir tools");
+    fs::write(s.project().join("tools/probe.wasm"), probe()).unwrap();
+    let setting = "address = \"no-such-host.invalid:1\"";
+    s.write("snapback.toml", format!("[plugins]\ndir = \"tools\"\n{}", target(setting)));
+    let compiled = || {
+        let all = s.sh("find \"$XDG_CACHE_HOME\" -name '*.cwasm' -o -name '*.toml' | wc -l");
+        // The tree's own is one that came inside the program.
+        all.trim().parse::<usize>().unwrap()
+    };
+    s.ok(["status"]).prints("targets   tree, probe").never_says("no-such-host");
+    let own = compiled();
+    s.ok(["backends"]).prints("not used yet").prints("nothing before you agree to it").prints("wasi:sockets");
+    let look =
+        ["you have not agreed to the backend `probe`, which came with the project", "tools/probe.wasm"];
+    for words in [&["snap"][..], &["status"], &["trust"], &["init"], &["backends"]] {
+        let said = s.snapback(words).err();
+        assert!(!said.contains("no-such-host") && compiled() == own, "{words:?}: {said}");
+    }
+    let refused = s.snapback(["run", "--", "touch", "started"]);
+    refused.fails(125, &look);
+    assert_eq!(compiled(), own);
+    s.ok(["run", "--skip", "probe", "--", "true"]);
+    // Looked at, it says what it asks for; only now the name is looked up.
+    s.ok(["trust", "--digest", &digest(&refused.err())]).says("came with the project");
+    s.snapback(["run", "--", "touch", "started"]).fails(125, &["no-such-host.invalid", "has no address"]);
+    s.write("snapback.toml", format!("[plugins]\ndir = \"tools\"\n{}", target("address = \"127.0.0.1:1\"")));
+    let refused = s.snapback(["run", "--", "touch", "started"]);
+    refused.fails(125, &["you have not agreed", "connects to 127.0.0.1:1 (this machine)"]);
+    s.ok(["trust", "--digest", &digest(&refused.err())]);
+    assert!(!s.has("started"));
+    s.ok(["run", "--", "true"]);
+}
+
+#[test]
 fn snapbacks_own_files_are_reached_by_no_grant() {
     each_user(|s| {
         install(s);

@@ -57,6 +57,36 @@ pub fn write(out: &mut Out, terminal: &Terminal, lines: &[String]) -> Result<()>
     out.flush()
 }
 
+/// `text` on as many lines as it takes, each after `indent` and at most `width` wide; those after the
+/// first two columns further in. A word that is wider than a line is broken.
+pub fn wrap(text: &str, indent: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width.map(|width| width.max(indent.len() + 2 + LEAST)) else {
+        return vec![format!("{indent}{text}")];
+    };
+    let (mut lines, mut line, mut at_start) = (Vec::new(), indent.to_owned(), true);
+    let mut used = indent.width();
+    let next = |line: &mut String, lines: &mut Vec<String>| {
+        lines.push(std::mem::replace(line, format!("{indent}  ")).trim_end().to_owned());
+        indent.width() + 2
+    };
+    for word in text.split_inclusive(' ') {
+        if !at_start && used + word.trim_end().width() > width {
+            used = next(&mut line, &mut lines);
+        }
+        for c in word.chars() {
+            let wide = c.width().unwrap_or(0);
+            if c != ' ' && used + wide > width {
+                used = next(&mut line, &mut lines);
+            }
+            line.push(c);
+            used += wide;
+        }
+        at_start = false;
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
+}
+
 /// `text` in at most `room` columns.
 pub fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
@@ -90,6 +120,22 @@ mod tests {
             ["ID     SIZE  …", "x       1 B  …", "日本  10 kB  …"]
         );
         assert!(lay_out(["ID", "SIZE", "COMMAND"], &[], &rows, None)[2].ends_with("command line"));
+    }
+
+    #[test]
+    fn what_is_wrapped_loses_nothing() {
+        assert_eq!(wrap("wants a, b", "  ", None), ["  wants a, b"]);
+        assert_eq!(wrap("wants a, b", "  ", Some(80)), ["  wants a, b"]);
+        assert_eq!(wrap("wants tree, path (dir)", "  ", Some(16)), ["  wants tree,", "    path (dir)"]);
+        let long = "digest 0123456789abcdef0123456789abcdef";
+        let lines = wrap(long, "", Some(20));
+        assert_eq!(lines, ["digest", "  0123456789abcdef01", "  23456789abcdef"]);
+        for width in [1, 14, 15, 30, 40, 60] {
+            let lines = wrap(long, "  ", Some(width));
+            let whole: String = lines.concat().split_whitespace().collect();
+            assert_eq!(whole, long.replace(' ', ""), "{width}");
+            assert!(lines.iter().all(|line| line.width() <= width.max(14)), "{width} {lines:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Compiled components, made once and kept.
 //!
-//! For each component, three files named by its SHA-256: what it says about itself
-//! (`.toml`), the code (`.cwasm`), and the seal of the code (`.seal`); the latter two also by
+//! For each component, files named by its SHA-256: what it says about itself
+//! (`.toml`) or why it is no backend (`.broken`), the code (`.cwasm`), and the seal of the code (`.seal`); the latter two also by
 //! what else the code depends on. Code is mapped and run as it is, so it is loaded only
 //! when nobody but this user can have written it and its seal is the one noted when it
 //! was made; anything else is made again. All of it can be removed at any time.
@@ -70,6 +70,18 @@ impl Cache {
         if let (Some(folder), Ok(text)) = (self.own(), toml::to_string(facts)) {
             let _ = folder.write(&format!("{digest}.toml"), text.as_bytes());
         }
+    }
+
+    /// Notes why the component is no backend that can be used, for who lists it.
+    pub fn note_broken(&self, digest: &str, why: &str) {
+        if let Some(folder) = self.own() {
+            let _ = folder.write(&format!("{digest}.broken"), why.as_bytes());
+        }
+    }
+
+    /// Why it could not be used, the last time.
+    pub fn broken(&self, digest: &str) -> Option<String> {
+        self.folder()?.text(&format!("{digest}.broken"), MAX_FACTS)
     }
 
     /// The component, compiled unless it is already. The second value: whether it was

@@ -1,10 +1,11 @@
 //! What went wrong in a component, as an error that names it.
 
-use super::state::State;
+use super::state::{MAX_OPEN, State};
 use super::told::one_line;
 use super::watch::Silent;
 use snapback_core::error::{Error, Kind};
 use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
 
 /// The hint of what is a component's own fault.
 pub(crate) const FAULT: &str = "this is a fault of the backend; other targets are not concerned";
@@ -28,6 +29,9 @@ pub(super) fn explain(name: &str, state: &State, error: &wasmtime::Error) -> Err
     } else {
         match (error.downcast_ref::<Trap>(), state.told.last_words()) {
             (_, Some(words)) => format!("gave up: {words}"),
+            _ if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) => {
+                format!("has {MAX_OPEN} things open, and wants another")
+            }
             (Some(Trap::StackOverflow), _) => "ran out of stack".into(),
             (Some(Trap::UnreachableCodeReached), _) => "gave up".into(),
             (Some(trap), _) => format!("failed: {}", trap.to_string().trim_start_matches("wasm trap: ")),

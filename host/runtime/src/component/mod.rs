@@ -5,6 +5,7 @@
 //! and whatever goes wrong inside is an error that names the backend.
 
 mod ask;
+mod cut;
 mod failure;
 mod progress;
 mod state;
@@ -12,6 +13,7 @@ mod told;
 mod watch;
 
 pub use ask::{describe, discover};
+pub use cut::{Cut, How};
 pub(crate) use failure::FAULT;
 pub(crate) use state::State;
 pub(crate) use told::one_line;
@@ -38,6 +40,8 @@ pub struct ComponentBackend {
     /// Whether it imports WASI or runs programs: timers, sockets and pipes are waited for.
     wasi: bool,
     optional: v0_1::Optional,
+    /// Who may end a call in its middle.
+    cut: Option<Cut>,
 }
 
 /// Who a component is to the user, and what it is judged by before each call.
@@ -87,7 +91,12 @@ impl ComponentBackend {
         let linked =
             linker.instantiate_pre(component).and_then(v0_1::BackendHostPre::new).map_err(strange)?;
         let optional = v0_1::Optional::of(&exports(engine, component));
-        Ok(Self { engine: engine.clone(), linked, wasi, optional, manifest, limits, standing })
+        Ok(Self { engine: engine.clone(), linked, wasi, optional, manifest, limits, standing, cut: None })
+    }
+
+    /// The same, and `cut` may end its calls.
+    pub fn cut_by(self, cut: Cut) -> Self {
+        Self { cut: Some(cut), ..self }
     }
 
     /// What the backend says about itself.
@@ -131,7 +140,8 @@ impl ComponentBackend {
             true => Some(wasi::context(&reach, self.standing.around.variables)?),
             false => None,
         };
-        Ok(State::new(Some(call.clone()), grants, reach, wasi))
+        let progress = progress::Progress::of(self.cut.clone());
+        Ok(State::watched(Some(call.clone()), grants, reach, wasi, progress))
     }
 
     fn run<R>(
@@ -140,11 +150,13 @@ impl ComponentBackend {
         work: impl AsyncFnOnce(&mut Store<State>, Instance) -> wasmtime::Result<Result<R>>,
     ) -> Result<R> {
         call.cancel.check()?;
+        self.cut.iter().for_each(Cut::begin);
         let done = run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
             let instance = self.linked.instance_pre().instantiate_async(&mut *store).await?;
             store.data_mut().started = true;
             work(store, instance).await
         });
+        self.cut.iter().for_each(|cut| cut.end(!matches!(done, Ok(Ok(_)))));
         // Whatever a component makes of being stopped: it is why it failed.
         done.and_then(|done| done).or_else(|error| call.cancel.check().and(Err(error)))
     }

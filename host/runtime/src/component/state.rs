@@ -15,10 +15,14 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-/// Handles that a component may hold at once.
+/// Handles of snapback's own that a component may hold at once: objects and the like, which
+/// cost some memory.
 const MAX_HANDLES: usize = 100_000;
-/// Files that it may have open at once: others work in this process, too, and a system gives
-/// all of them a thousand.
+/// Handles of WASI's that it may hold at once: directories and files, sockets, streams, timers.
+/// Nearly each of them is something that the system has open for it.
+pub(super) const MAX_OPEN: usize = 200;
+/// Files, directories, databases and volumes that it may have open at once: others work in this
+/// process, too, and a system gives all of them a thousand.
 const MAX_FILES: usize = 100;
 /// Objects that it may be writing at once: each has a buffer of the host's.
 const MAX_DRAFTS: usize = 100;
@@ -33,13 +37,15 @@ pub struct State {
     pub grants: Grants,
     /// What that leads to.
     pub reach: Reach,
-    /// What it holds.
+    /// What it holds of snapback's own.
     pub table: ResourceTable,
+    /// What it holds of WASI's, the streams of snapback's own interfaces among it.
+    pub open: ResourceTable,
     /// What it said.
     pub told: Told,
     /// Held by each program that it started.
     pub children: Arc<()>,
-    /// Held by each file that it has open.
+    /// Held by each file, directory, database and volume that it has open.
     files: Arc<()>,
     /// Held by each object that it is writing.
     drafts: Arc<()>,
@@ -55,12 +61,25 @@ pub struct State {
 
 impl State {
     pub(super) fn new(call: Option<Call>, grants: Grants, reach: Reach, wasi: Option<WasiCtx>) -> Self {
+        Self::watched(call, grants, reach, wasi, Progress::default())
+    }
+
+    /// The same, with what shows how it gets on.
+    pub(super) fn watched(
+        call: Option<Call>,
+        grants: Grants,
+        reach: Reach,
+        wasi: Option<WasiCtx>,
+        progress: Progress,
+    ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
+        let mut open = ResourceTable::new();
+        open.set_max_capacity(MAX_OPEN);
         let limits = grants.limits;
         let told = Told::new(call.as_ref(), limits.messages);
         Self {
-            watch: Watch::new(limits, call.as_ref().map(|call| call.cancel.clone())),
+            watch: Watch::new(limits, call.as_ref().map(|call| call.cancel.clone()), progress),
             memory: Memory { limits, used: 0, refused: false },
             started: false,
             restores: false,
@@ -68,6 +87,7 @@ impl State {
             grants,
             reach,
             table,
+            open,
             told,
             children: Arc::default(),
             files: Arc::default(),
@@ -84,7 +104,7 @@ impl State {
         self.call.as_ref().ok_or_else(|| Error::new(Kind::Denied, "nothing can be reached outside a call"))
     }
 
-    /// What a file is kept with that the component opens.
+    /// What a file or the like is kept with that the component opens.
     ///
     /// # Errors
     /// `Denied` when it has too many open.
@@ -130,7 +150,7 @@ impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         self.watch.progress().reached();
         let ctx = self.wasi.get_or_insert_with(|| WasiCtx::builder().build());
-        WasiCtxView { ctx, table: &mut self.table }
+        WasiCtxView { ctx, table: &mut self.open }
     }
 }
 

@@ -2,7 +2,7 @@
 //! would act on. Beyond the limit it is counted, and the count is told at the end.
 
 use snapback_core::backend::Call;
-use snapback_core::report::Report;
+use snapback_core::report::{Report, and_more};
 use std::sync::Arc;
 
 /// Longest message, in characters.
@@ -109,10 +109,10 @@ impl Told {
             report.log(target, "warn", &format!("{logged} more messages were not shown"));
         }
         if omitted > 0 {
-            report.omitted(target, b"", &format!("{omitted} more were left out"));
+            report.omitted(target, b"", &and_more(omitted));
         }
         if refused > 0 {
-            report.refused(target, b"", &format!("{refused} more were not restored"));
+            report.refused(target, b"", &and_more(refused));
         }
     }
 

@@ -27,8 +27,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(limits: Limits, cancel: Option<Cancel>) -> Self {
-        Self { progress: Progress::default(), calls: 0, silent: 0, limit: ticks(limits.silence), cancel }
+    pub(super) fn new(limits: Limits, cancel: Option<Cancel>, progress: Progress) -> Self {
+        Self { progress, calls: 0, silent: 0, limit: ticks(limits.silence), cancel }
     }
 
     /// How the call gets on.
@@ -40,6 +40,7 @@ impl Watch {
         if let Some(cancel) = &self.cancel {
             cancel.check()?;
         }
+        self.progress.check()?;
         let calls = self.progress.calls();
         self.silent = if calls == self.calls { self.silent + 1 } else { 0 };
         self.calls = calls;

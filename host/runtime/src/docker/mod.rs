@@ -45,6 +45,7 @@ pub use find::resolve;
 pub use hold::{Held, Tell, Wanted};
 pub use let_go::{give_up, sweep};
 pub use marker::{Kept, kept};
+pub use outlives::{LOCAL, elsewhere};
 pub use record::How;
 pub use users::names;
-pub use volume::Volume;
+pub use volume::{Volume, made_with};

@@ -8,7 +8,7 @@ use bollard::models::Volume as Found;
 use std::collections::BTreeMap;
 
 /// The engine's own driver.
-const LOCAL: &str = "local";
+pub const LOCAL: &str = "local";
 
 /// Whether the files of a volume stay where they are when it is removed, as far as is known.
 pub fn outlives(found: &Found) -> bool {

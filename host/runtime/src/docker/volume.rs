@@ -15,6 +15,7 @@ use super::hold::Held;
 use super::outlives::{self, outlives};
 use super::place::Place;
 use super::users::{self, User};
+use crate::reach::volume as reach;
 use bollard::models::{Volume as Found, VolumeCreateRequest};
 use bollard::query_parameters::RemoveVolumeOptions;
 use snapback_core::backend::Call;
@@ -62,6 +63,11 @@ impl Volume {
     /// What the engine calls it; none when it is not there.
     pub fn name(&self) -> Option<&str> {
         self.found.as_ref().map(|found| found.name.as_str())
+    }
+
+    /// What is looked at before it is opened: what it is called, and what it was made with.
+    pub fn found(&self) -> Option<reach::Volume> {
+        self.found.as_ref().map(made_with)
     }
 
     /// The containers that run with it.
@@ -291,6 +297,12 @@ impl Volume {
             }
         }
     }
+}
+
+/// What makes the volume that was `found` another one than others.
+pub fn made_with(found: &Found) -> reach::Volume {
+    let Found { name, driver, options, .. } = found;
+    reach::Volume { name: name.clone(), driver: driver.clone(), options: sorted(options) }
 }
 
 /// What the engine says of a volume, with what it holds.

@@ -27,6 +27,8 @@ struct Value {
     kind: Kind,
     access: Access,
     text: String,
+    /// Whether it is another one than the manifest has for it.
+    is_chosen: bool,
 }
 
 /// How much a component may use in one call.
@@ -62,7 +64,8 @@ pub fn effective(manifest: &Manifest, given: &BTreeMap<String, String>, limits: 
     let mut values = BTreeMap::new();
     for setting in &manifest.settings {
         let Some(text) = value::of(setting, given)? else { continue };
-        let value = Value { kind: setting.kind, access: setting.access, text: text.to_owned() };
+        let is_chosen = setting.default.as_deref() != Some(text);
+        let value = Value { kind: setting.kind, access: setting.access, text: text.to_owned(), is_chosen };
         values.insert(setting.key.clone(), value);
     }
     Ok(Grants { values, limits })
@@ -95,6 +98,12 @@ impl Grants {
     /// All values, by key.
     pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().map(|(key, value)| (key.as_str(), value.text.as_str()))
+    }
+
+    /// The values that open nothing and are not what the manifest has for them, by key.
+    pub fn chosen(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.values.iter().filter(|(_, value)| value.is_chosen && !value.kind.is_authority());
+        all.map(|(key, value)| (key.as_str(), value.text.as_str()))
     }
 
     /// The value of a setting that may open something of `kind`, and what may be done there.
@@ -195,5 +204,16 @@ mod tests {
         assert_eq!(error.message(), "`count` is a number, not `many`");
         assert_eq!(wanted(&[]).unwrap().value("count"), Some("3"));
         assert_eq!(wanted(&[]).unwrap().value("label"), None);
+    }
+
+    #[test]
+    fn what_was_chosen_is_told_from_what_is_so_anyway() {
+        let chosen = |values: &[(&str, &str)]| {
+            let grants = wanted(values).unwrap();
+            grants.chosen().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(&[]), [""; 0]);
+        assert_eq!(chosen(&[("count", "3"), ("place", "src")]), [""; 0]);
+        assert_eq!(chosen(&[("count", "4"), ("label", "x"), ("home", "src")]), ["count=4", "label=x"]);
     }
 }

@@ -14,7 +14,8 @@ use snapback_core::error::Result;
 
 /// The state that a backend covers, as its author handles it.
 pub trait World {
-    /// Brings about the first state.
+    /// Brings about the first state, whatever there is now: once at the beginning, and again
+    /// where a law was not kept, which may have left anything.
     ///
     /// # Errors
     /// When that fails.
@@ -64,3 +65,6 @@ pub enum Outcome {
 pub fn check(trial: &Trial, world: Option<&mut dyn World>) -> Result<Vec<Verdict>> {
     suite::Suite::new(trial).run(world)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,17 @@
 //! The laws, each as a trial.
 
 use super::{Outcome, Trial, Verdict, World};
-use crate::component::FAULT;
+use crate::component::{FAULT, How};
 use snapback_core::backend::{Cancel, Part};
 use snapback_core::error::{Error, Kind, Result};
 use std::thread;
 use std::time::Duration;
 
-/// After these times, in milliseconds, a restore is told to stop.
-const STOPS: [u64; 5] = [0, 1, 3, 10, 40];
+/// After these times, in milliseconds, a restore is told to stop, whatever it is doing.
+const TIMES: [u64; 2] = [3, 20];
+
+/// At so many places in a call it is ended, beside its first call of the host.
+const ENDS: u64 = 9;
 
 const DENIED: &str = "without a setting that opens something it fails, and does nothing worse";
 
@@ -20,6 +23,21 @@ const OLDER: &str = "older states come back after newer ones";
 const CHANGED: &str = "what changed in between is left alone";
 const LETS_GO: &str = "what it holds outside the store goes, and no second time";
 const CUT: &str = "a restore that was cut short is completed by the next";
+const CUT_SNAPSHOT: &str = "a snapshot that was cut short leaves the state as it was";
+
+/// One law about the state: what it says, and how it is tried.
+type Law = (&'static str, fn(&Trial, &mut dyn World) -> Result<(), Fault>);
+
+/// In the order in which one builds on another.
+const ABOUT_THE_STATE: [Law; 7] = [
+    (LEAVES, leaves),
+    (RESTORES, |trial, world| comes_back(trial, world, 1)),
+    (TWICE, |trial, world| comes_back(trial, world, 2)),
+    (OLDER, older),
+    (CHANGED, changed_in_between),
+    (CUT, completes),
+    (CUT_SNAPSHOT, touches_nothing),
+];
 
 /// A row of laws.
 pub(super) struct Suite<'a> {
@@ -52,7 +70,8 @@ impl<'a> Suite<'a> {
         })?;
         if let Some(why) = trial.missing() {
             // A component that is not given what it cannot do without has done nothing wrong.
-            self.unchecked(&[LEAVES, RESTORES, TWICE, OLDER, CHANGED, CUT, DENIED], &why);
+            self.unchecked(&ABOUT_THE_STATE.map(|(law, _)| law), &why);
+            self.unchecked(&[DENIED], &why);
             if trial.releases() {
                 self.unchecked(&[LETS_GO], &why);
             }
@@ -61,7 +80,7 @@ impl<'a> Suite<'a> {
         match world {
             None => {
                 let why = "the settings file has no `[test]` with `setup`, `change` and `probe`";
-                self.unchecked(&[LEAVES, RESTORES, TWICE, OLDER, CHANGED, CUT], why);
+                self.unchecked(&ABOUT_THE_STATE.map(|(law, _)| law), why);
             }
             Some(world) => self.with(world)?,
         }
@@ -76,76 +95,21 @@ impl<'a> Suite<'a> {
         Ok(self.verdicts)
     }
 
-    /// Those for which the state must be known.
+    /// Those for which the state must be known. One that was not kept may have left any state
+    /// behind, so the next begins with the first one again.
     fn with(&mut self, world: &mut dyn World) -> Result<()> {
         let trial = self.trial;
         world.set_up()?;
-        self.law(LEAVES, || {
-            let before = world.probe().map_err(Fault::Commands)?;
-            let parts = of(trial.snapshot(&[]), "a snapshot")?;
-            of(trial.snapshot(&parts), "a second snapshot")?;
-            is(world, &before, "after two snapshots")
-        })?;
-        self.law(RESTORES, || comes_back(trial, world, 1))?;
-        self.law(TWICE, || comes_back(trial, world, 2))?;
-        self.law(OLDER, || {
-            if world.changes() < 2 {
-                return Err(Fault::Unchecked("two commands that change the state are needed".into()));
+        for (at, (law, check)) in ABOUT_THE_STATE.into_iter().enumerate() {
+            self.law(law, || check(trial, world))?;
+            let is_kept = self.verdicts.last().is_some_and(|verdict| verdict.outcome == Outcome::Kept);
+            if !is_kept && let Err(error) = world.set_up() {
+                let rest: Vec<_> = ABOUT_THE_STATE[at + 1..].iter().map(|(law, _)| *law).collect();
+                self.unchecked(&rest, &format!("the state could not be set up again: {error}"));
+                break;
             }
-            let first = Stored::of(trial, world)?;
-            let second = changed(trial, world, 0, &first)?;
-            let third = changed(trial, world, 1, &second)?;
-            for (to, from) in [(&second, &third), (&first, &second), (&third, &first), (&first, &third)] {
-                of(trial.restore(&to.parts, &from.parts, &Cancel::default()), "a restore")?;
-                is(world, &to.looks, "after a restore")?;
-            }
-            Ok(())
-        })?;
-        self.law(CHANGED, || {
-            if world.changes() < 2 {
-                return Err(Fault::Unchecked("two commands that change the state are needed".into()));
-            }
-            let first = Stored::of(trial, world)?;
-            let second = changed(trial, world, 0, &first)?;
-            let third = changed(trial, world, 1, &second)?;
-            match trial.restore(&first.parts, &second.parts, &Cancel::default()) {
-                Err(error) if error.kind() == Kind::Changed => {
-                    is(world, &third.looks, "after it was refused")?
-                }
-                Err(error) => return Err(Fault::Broken(format!("it failed otherwise: {error}"))),
-                Ok(0) => {
-                    let why = "a restore over a state that nobody had captured was done without a word";
-                    return Err(Fault::Broken(why.into()));
-                }
-                Ok(_) => {}
-            }
-            let current = of(trial.snapshot(&[]), "a snapshot")?;
-            of(trial.restore(&first.parts, &current, &Cancel::default()), "a restore")?;
-            is(world, &first.looks, "after a restore")
-        })?;
-        self.law(CUT, || {
-            for after in STOPS {
-                let stored = Stored::of(trial, world)?;
-                let current = changed(trial, world, 0, &stored)?;
-                let cancel = Cancel::default();
-                let stop = cancel.clone();
-                let stopper = thread::spawn(move || {
-                    thread::sleep(Duration::from_millis(after));
-                    stop.cancel();
-                });
-                let cut = trial.restore(&stored.parts, &current.parts, &cancel);
-                // A thread that sleeps and stores a flag does not fail.
-                let _ = stopper.join();
-                if let Err(error) = cut
-                    && error.kind() != Kind::Cancelled
-                {
-                    return Err(Fault::Broken(format!("told to stop it failed otherwise: {error}")));
-                }
-                of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "the next restore")?;
-                is(world, &stored.looks, "after the next restore")?;
-            }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     fn unchecked(&mut self, laws: &[&'static str], why: &str) {
@@ -187,6 +151,136 @@ fn changed(trial: &Trial, world: &mut dyn World, which: usize, before: &Stored) 
         return Err(Fault::Unchecked(why));
     }
     Ok(now)
+}
+
+/// Whether the state is the same after snapshots.
+fn leaves(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
+    let before = world.probe().map_err(Fault::Commands)?;
+    let parts = of(trial.snapshot(&[]), "a snapshot")?;
+    of(trial.snapshot(&parts), "a second snapshot")?;
+    is(world, &before, "after two snapshots")
+}
+
+/// Whether states come back in whatever order.
+fn older(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
+    let (first, second, third) = three(trial, world)?;
+    for (to, from) in [(&second, &third), (&first, &second), (&third, &first), (&first, &third)] {
+        of(trial.restore(&to.parts, &from.parts, &Cancel::default()), "a restore")?;
+        is(world, &to.looks, "after a restore")?;
+    }
+    Ok(())
+}
+
+/// Whether what nobody captured is refused, and left alone.
+fn changed_in_between(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
+    let (first, second, third) = three(trial, world)?;
+    match trial.restore(&first.parts, &second.parts, &Cancel::default()) {
+        Err(error) if error.kind() == Kind::Changed => is(world, &third.looks, "after it was refused")?,
+        Err(error) => return Err(Fault::Broken(format!("it failed otherwise: {error}"))),
+        Ok(0) => {
+            let why = "a restore over a state that nobody had captured was done without a word";
+            return Err(Fault::Broken(why.into()));
+        }
+        Ok(_) => {}
+    }
+    let current = of(trial.snapshot(&[]), "a snapshot")?;
+    of(trial.restore(&first.parts, &current, &Cancel::default()), "a restore")?;
+    is(world, &first.looks, "after a restore")
+}
+
+/// Whether a restore that ended in its middle, in one way or the other, is completed.
+fn completes(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
+    comes_back(trial, world, 1)?;
+    let ends = ends(trial.cut().seen());
+    let (mut cuts, calls) = (0, trial.cut().seen());
+    let mut one = |end: Option<(u64, bool)>, time: Option<u64>| {
+        let stored = Stored::of(trial, world)?;
+        let current = changed(trial, world, 0, &stored)?;
+        let cancel = Cancel::default();
+        arm(trial, end, &cancel);
+        let stopper = time.map(|after| {
+            let stop = cancel.clone();
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(after));
+                stop.cancel();
+            })
+        });
+        let done = trial.restore(&stored.parts, &current.parts, &cancel);
+        // A thread that sleeps and stores a flag does not fail.
+        stopper.into_iter().for_each(|stopper| drop(stopper.join()));
+        let was_cut = trial.cut().hit()
+            || time.is_some() && done.as_ref().is_err_and(|error| error.kind() == Kind::Cancelled);
+        match done {
+            Err(error) if !was_cut => {
+                return Err(Fault::Broken(format!("told to stop it failed otherwise: {error}")));
+            }
+            _ => cuts += u32::from(was_cut),
+        }
+        of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "the next restore")?;
+        is(world, &stored.looks, "after the next restore")
+    };
+    ends.into_iter().try_for_each(|end| one(Some(end), None))?;
+    TIMES.into_iter().try_for_each(|after| one(None, Some(after)))?;
+    really(cuts, "restore", calls)
+}
+
+/// Whether a snapshot that ended in its middle changed nothing.
+fn touches_nothing(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
+    let looks = Stored::of(trial, world)?.looks;
+    let calls = trial.cut().seen();
+    let mut cuts = 0;
+    for end in ends(calls) {
+        let cancel = Cancel::default();
+        arm(trial, Some(end), &cancel);
+        let done = trial.snapshot_until(&cancel);
+        if let Err(error) = done.as_ref()
+            && !trial.cut().hit()
+        {
+            return Err(Fault::Broken(format!("told to stop it failed otherwise: {error}")));
+        }
+        cuts += u32::from(trial.cut().hit());
+        is(world, &looks, "after a snapshot that was cut short")?;
+    }
+    of(trial.snapshot(&[]), "the next snapshot")?;
+    is(world, &looks, "after the next snapshot")?;
+    really(cuts, "snapshot", calls)
+}
+
+/// Where a call that calls the host so often is ended, and whether as if it gave up: in turns.
+fn ends(calls: u64) -> Vec<(u64, bool)> {
+    let mut at: Vec<u64> = (1..=ENDS).map(|part| calls * part / (ENDS + 1)).collect();
+    at.insert(0, 1);
+    at.retain(|at| (1..calls.max(2)).contains(at));
+    at.dedup();
+    at.into_iter().enumerate().map(|(number, at)| (at, number % 2 == 0)).collect()
+}
+
+fn arm(trial: &Trial, end: Option<(u64, bool)>, cancel: &Cancel) {
+    if let Some((at, gives_up)) = end {
+        trial.cut().next(at, if gives_up { How::GaveUp } else { How::Asked(cancel.clone()) });
+    }
+}
+
+/// That it was tried at all: what is over before it can be stopped proves nothing.
+fn really(cuts: u32, what: &str, calls: u64) -> Result<(), Fault> {
+    if cuts > 0 {
+        return Ok(());
+    }
+    let why = format!(
+        "no {what} could be cut short: it is over as soon as it has begun (calls of the host: {calls})"
+    );
+    Err(Fault::Unchecked(why))
+}
+
+/// Three states, each after another change.
+fn three(trial: &Trial, world: &mut dyn World) -> Result<(Stored, Stored, Stored), Fault> {
+    if world.changes() < 2 {
+        return Err(Fault::Unchecked("two commands that change the state are needed".into()));
+    }
+    let first = Stored::of(trial, world)?;
+    let second = changed(trial, world, 0, &first)?;
+    let third = changed(trial, world, 1, &second)?;
+    Ok((first, second, third))
 }
 
 /// Whether a changed state is the stored one after as many restores.

@@ -2,7 +2,7 @@
 //! for. That the user named its file is the consent.
 
 use crate::artifact::Cache;
-use crate::component::{self, ComponentBackend, Standing, Stranger};
+use crate::component::{self, ComponentBackend, Cut, Standing, Stranger};
 use crate::digest;
 use crate::engine::Engine;
 use crate::grant::{self, Limits};
@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A component with a target to try it on.
 pub struct Trial {
     backend: ComponentBackend,
+    cut: Cut,
     /// What it says about itself, each time it was asked.
     pub(super) said: [String; 2],
     settings: BTreeMap<String, String>,
@@ -78,8 +79,10 @@ impl Trial {
         let offered = crate::abi::v0_1::OFFERED;
         let backend =
             ComponentBackend::link(&engine, &component, manifest, offered, Limits::default(), standing)?;
+        let cut = Cut::new(&engine);
         Ok(Self {
-            backend,
+            backend: backend.cut_by(cut.clone()),
+            cut,
             said,
             settings,
             root: root.to_owned(),
@@ -124,6 +127,16 @@ impl Trial {
     /// Takes a snapshot after `previous`.
     pub(super) fn snapshot(&self, previous: &[Part]) -> Result<Vec<Part>> {
         self.snapshot_of(self.call(&Cancel::default()), previous)
+    }
+
+    /// Takes one, as long as `cancel` lets it.
+    pub(super) fn snapshot_until(&self, cancel: &Cancel) -> Result<Vec<Part>> {
+        self.snapshot_of(self.call(cancel), &[])
+    }
+
+    /// Who ends its calls in their middle.
+    pub(super) fn cut(&self) -> &Cut {
+        &self.cut
     }
 
     /// Lets go of all that it stored; none when it holds nothing outside the store.

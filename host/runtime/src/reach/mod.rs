@@ -10,6 +10,7 @@ pub mod address;
 pub mod guarded;
 pub mod place;
 pub mod program;
+pub mod volume;
 
 use crate::docker::Lent;
 use crate::grant::Grants;
@@ -37,6 +38,8 @@ pub struct Surroundings {
     pub programs: OsString,
     /// Which addresses a name has.
     pub names: Resolver,
+    /// Which volume a name means.
+    pub volumes: volume::Resolver,
     /// Where a program gets an empty directory of its own.
     pub scratch: PathBuf,
     /// snapback's own directories; asked for only when something leads out of the project.
@@ -58,7 +61,8 @@ impl Default for Surroundings {
         let (programs, scratch) = (OsString::new(), PathBuf::new());
         let (own, git, itself): (Own, _, _) = (Arc::new(Vec::new), Arc::default(), None);
         let (names, private) = (address::system(), Vec::new());
-        Self { variables: |_| None, programs, names, scratch, own, private, git, itself }
+        let volumes = volume::system(|_| None);
+        Self { variables: |_| None, programs, names, volumes, scratch, own, private, git, itself }
     }
 }
 
@@ -102,8 +106,8 @@ pub enum Found {
     Variable,
     /// A program.
     Program(Program),
-    /// A volume of a container engine, which its driver finds.
-    Volume,
+    /// A volume of a container engine: the one that the name means now.
+    Volume(volume::Looked),
 }
 
 impl Item {
@@ -131,7 +135,18 @@ impl Item {
             Found::Address(all) => format!("connects to {} ({})", self.value, address::classes(all)),
             Found::Variable => format!("reads the variable {}", self.value),
             Found::Program(program) => format!("runs {}, which leaves the sandbox", program.words()),
-            Found::Volume => format!("uses the volume {}, or the one that compose calls so", self.value),
+            Found::Volume(looked) => self.named() + &looked.words(&self.value),
+        }
+    }
+}
+
+impl Item {
+    /// The same without what its value leads to, where that may go and come again: a volume that a
+    /// run removed is the one that an undo makes again.
+    pub fn named(&self) -> String {
+        match &self.found {
+            Found::Volume(_) => format!("uses the volume {}", self.value),
+            _ => self.words(),
         }
     }
 }
@@ -154,7 +169,7 @@ impl Reach {
                 Kind::Address => Found::Address(address::resolve(key, value, &around.names)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
-                Kind::Volume => Found::Volume,
+                Kind::Volume => Found::Volume((around.volumes)(value)?),
                 Kind::Text | Kind::Number | Kind::Bool | Kind::Duration | Kind::Size => continue,
             };
             items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
@@ -213,6 +228,17 @@ impl Reach {
         match found.map(|item| (&item.found, item.access)) {
             Some((Found::Place(place), access)) => Ok((place, access)),
             _ => Err(Error::new(ErrorKind::Denied, format!("the setting `{key}` leads to no place"))),
+        }
+    }
+
+    /// Refuses a volume that is not the one that the setting `key` leads to.
+    ///
+    /// # Errors
+    /// `Changed`.
+    pub fn is_volume(&self, key: &str, opened: Option<&volume::Volume>) -> Result<()> {
+        match self.items.iter().find(|item| item.key == key).map(|item| &item.found) {
+            Some(Found::Volume(looked)) if looked.volume.as_ref() == opened => Ok(()),
+            _ => Err(place::changed(key)),
         }
     }
 

@@ -160,7 +160,8 @@ impl Place {
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-fn changed(key: &str) -> Error {
+/// That the setting `key` leads to something else by now.
+pub(super) fn changed(key: &str) -> Error {
     let why = format!("what the setting `{key}` names changed while it was opened");
     Error::new(Kind::Changed, why).hint("try again")
 }

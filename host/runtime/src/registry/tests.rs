@@ -43,7 +43,7 @@ fn listing_starts_nothing_and_names_what_is_broken() {
                 ("sqlite", Status::Ready),
                 ("docker-volume", Status::Ready),
                 ("Bad", Status::Broken(_)),
-                ("broken", Status::New),
+                ("broken", Status::Broken(_)),
                 ("guest", Status::New)
             ]
         ),
@@ -53,11 +53,13 @@ fn listing_starts_nothing_and_names_what_is_broken() {
     assert_eq!(list[0].wants, ["tree", "path (dir)"]);
     assert!(registry.engine.get().is_none() && !scratch.path().join("cache").exists());
 
+    // Nor is what was never used a riddle: what it asks for can be seen.
+    let Status::Broken(why) = &list[4].status else { panic!("{list:?}") };
+    assert_eq!((why.as_str(), list[4].digest.is_some()), ("it is no WebAssembly component", true));
+    assert_eq!(list[5].wants, [""; 0]);
+
     let Err(error) = registry.get("broken") else { panic!("a broken one was made ready") };
-    assert!(
-        error.message().starts_with("backend `broken`: it is not a component that can be compiled"),
-        "{error}"
-    );
+    assert!(error.message().starts_with("backend `broken`: it is no WebAssembly component"), "{error}");
     registry.get("guest").unwrap();
     registry.get("tree").unwrap();
 
@@ -117,4 +119,19 @@ fn what_a_backend_says_of_itself_is_read_once() {
     fs::remove_file(&file).unwrap();
     assert_eq!(registry.manifest("guest").unwrap(), said);
     assert_eq!(registry.settings("guest").unwrap(), ["path", "label"]);
+}
+
+#[test]
+fn one_that_failed_when_it_was_used_is_listed_as_broken_with_the_reason() {
+    let scratch = Scratch::new();
+    let first = registry(&scratch);
+    let file = scratch.path().join("plugins/guest.wasm");
+    fs::write(&file, Guest::default().build_saying("name = \"guest\"\nversion = \"new\"")).unwrap();
+    assert_eq!(first.list().pop().unwrap().status, Status::New);
+    assert!(first.get("guest").is_err());
+    let Status::Broken(why) = registry(&scratch).list().pop().unwrap().status else { panic!("it is ready") };
+    assert!(why.contains("`version` is not a version"), "{why}");
+    // Another one in its place is another one.
+    fs::write(&file, Guest::default().build()).unwrap();
+    assert_eq!(registry(&scratch).list().pop().unwrap().status, Status::New);
 }

@@ -44,9 +44,7 @@ impl Trust {
         question.is_nothing()
             || self.components.iter().any(|digest| question.is_of(digest))
             || self.digests.contains(&question.digest())
-            || question
-                .key()
-                .is_some_and(|key| self.consents.as_ref().is_some_and(|consents| consents.has(&key)))
+            || question.key().zip(self.consents.as_ref()).is_some_and(|(key, consents)| key.is_in(consents))
     }
 
     /// Refuses what the user did not agree to.
@@ -62,15 +60,22 @@ impl Trust {
             refused.push(question.clone());
         }
         let (target, reaches) = (&question.target, question.reaches().join("; "));
-        let why = format!("you have not agreed to what the target `{target}` reaches: {reaches}");
+        let what = match question.only_looks() {
+            true => format!("the backend `{target}`, which came with the project"),
+            false => format!("what the target `{target}` reaches"),
+        };
+        let why = format!("you have not agreed to {what}: {reaches}");
         let digest = question.digest();
         Err(Error::new(Kind::Denied, why)
             .hint(format!("`snapback trust` asks for it; a script says `snapback trust --digest {digest}`")))
     }
 
-    /// What was refused since this was asked last, to be asked of the user.
+    /// What was refused since this was asked last, to be asked of the user: by target, since
+    /// those that are asked for side by side are refused in any order.
     pub fn take_refused(&self) -> Vec<Question> {
-        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut refused = std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner));
+        refused.sort_by(|a, b| a.target.cmp(&b.target));
+        refused
     }
 
     /// By what a consent to `question` is kept; that it is kept is the caller's work.
@@ -78,7 +83,7 @@ impl Trust {
     /// # Errors
     /// `NotFound` without a store, which is what the project is known by.
     pub fn key(&self, question: &Question) -> Result<String> {
-        question.key().ok_or_else(|| {
+        question.key().map(|key| key.name()).ok_or_else(|| {
             let why = "a consent cannot be kept: there is no store yet";
             Error::new(Kind::NotFound, why).hint("`snapback snap` makes it")
         })

@@ -3,6 +3,7 @@
 use super::*;
 use crate::grant::{self, Limits};
 use crate::manifest::Manifest;
+use crate::reach::volume::{Looked, Volume};
 use crate::reach::{Reach, Surroundings};
 use crate::testing::Scratch;
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ const MANIFEST: &str = r#"
 
 struct World {
     scratch: Scratch,
+    /// What each name of a volume means.
+    volumes: Arc<Mutex<Looked>>,
 }
 
 impl World {
@@ -35,7 +38,7 @@ impl World {
         for dir in ["project/src", "other", "state"] {
             fs::create_dir_all(scratch.path().join(dir)).unwrap();
         }
-        Self { scratch }
+        Self { scratch, volumes: Arc::default() }
     }
 
     fn root(&self) -> PathBuf {
@@ -63,7 +66,12 @@ impl World {
         let given: BTreeMap<_, _> =
             settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let grants = grant::effective(&manifest, &given, Limits::default()).unwrap();
-        let around = Surroundings { programs: OsString::new(), ..Surroundings::default() };
+        let volumes = self.volumes.clone();
+        let around = Surroundings {
+            programs: OsString::new(),
+            volumes: Arc::new(move |_| Ok(volumes.lock().unwrap().clone())),
+            ..Surroundings::default()
+        };
         let reach = Reach::of(&grants, &self.root(), &around).unwrap();
         let asker = Asker {
             name: manifest.name.clone(),
@@ -143,6 +151,65 @@ fn a_consent_is_for_one_project_component_settings_and_what_they_lead_to() {
     fs::remove_file(&link).unwrap();
     symlink("../third", &link).unwrap();
     assert!(!agrees(&world.question("s", Some("a"), &settings)));
+}
+
+#[test]
+fn a_consent_to_a_volume_is_for_what_its_name_means() {
+    const VOLUME: &str = "name = \"x\"\nversion = \"1\"\n[[setting]]\nkey = \"volume\"\nkind = \"volume\"\naccess = \"write\"\n";
+    let world = World::new();
+    let looked = |engine: &str, name: &str, driver: &str, options: &[(&str, &str)]| {
+        let options = options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let volume = Volume { name: name.into(), driver: driver.into(), options };
+        Looked { engine: engine.into(), volume: (!name.is_empty()).then_some(volume) }
+    };
+    let bind = [("type", "none"), ("o", "bind"), ("device", "/victim")];
+    let kinds = || {
+        [
+            ("there", looked("e", "shop_data", "local", &[])),
+            ("another of that name", looked("e", "bank_data", "local", &[])),
+            ("the one of that very name", looked("e", "data", "local", &[])),
+            ("a directory", looked("e", "shop_data", "local", &bind)),
+            ("a driver", looked("e", "shop_data", "nfs", &[])),
+            ("an engine", looked("e2", "shop_data", "local", &[])),
+        ]
+    };
+    let ask = |found: &Looked| {
+        *world.volumes.lock().unwrap() = found.clone();
+        world.question_of("t", VOLUME, "s", None, &[("volume", "data")])
+    };
+    let agrees = |found: &Looked| world.trust(&[]).agrees(&ask(found));
+    let gone = looked("e", "", "", &[]);
+    assert!(!agrees(&gone), "nobody agreed to anything yet");
+    for (at, (what, agreed)) in kinds().iter().enumerate() {
+        std::fs::remove_dir_all(world.scratch.path().join("state/consents")).unwrap_or_default();
+        world.agree(&ask(agreed));
+        for (other_at, (other, found)) in kinds().iter().enumerate() {
+            assert_eq!(agrees(found), at == other_at, "agreed to {what}, found {other}");
+        }
+        assert!(agrees(&gone), "{what}: who agreed to it may have it made again");
+        let elsewhere = world.question_of("t", VOLUME, "s2", None, &[("volume", "data")]);
+        assert!(!world.trust(&[]).agrees(&elsewhere), "{what}: in another project");
+    }
+    assert_eq!(ask(&kinds()[0].1).reaches(), ["volume: uses the volume data, which is shop_data"]);
+    assert!(ask(&kinds()[3].1).reaches()[0].contains("another name for /victim"));
+    assert_ne!(ask(&kinds()[0].1).digest(), ask(&kinds()[1].1).digest());
+    assert_eq!(ask(&kinds()[0].1).digest(), ask(&kinds()[5].1).digest(), "an engine is a machine's own");
+    // To one that is not there yet: to the very one of that name, and to none that is more.
+    std::fs::remove_dir_all(world.scratch.path().join("state/consents")).unwrap();
+    world.agree(&ask(&gone));
+    let agreed: Vec<bool> = kinds().iter().map(|(_, found)| agrees(found)).collect();
+    assert_eq!(agreed, [false, false, true, false, false, false]);
+}
+
+#[test]
+fn all_that_makes_it_another_question_is_shown() {
+    let world = World::new();
+    let shown = |settings: &[(&str, &str)]| world.question("s", Some("a"), settings).reaches()[1..].to_vec();
+    assert_eq!(shown(&[]), ["place: reads ."]);
+    assert_eq!(shown(&[("label", "a b\n\u{1b}[2J")]), ["place: reads .", "label: is a b, \"\\x1b[2J\""]);
+    assert_eq!(shown(&[("label", "")])[1], "label: is \"\"");
+    assert!(!world.question("s", Some("a"), &[]).is_outside());
+    assert!(world.question("s", Some("a"), &[("place", "..")]).is_outside());
 }
 
 #[test]

@@ -35,23 +35,29 @@ impl Backend for Keeper {
         Ok(vec![Part { name: PART.into(), content: writer.finish()? }])
     }
 
-    fn restore(_target: &Target, parts: Vec<Part>, _current: Vec<Part>) -> Result<()> {
+    fn restore(_target: &Target, parts: Vec<Part>, current: Vec<Part>) -> Result<()> {
         let room = Dir::open("room")?;
-        let (name, _) = lines(&take_part(parts, PART)?)?;
+        let (name, stored) = lines(&take_part(parts, PART)?)?;
+        let (now, known) = (room.read(STATE)?, lines(&take_part(current, PART)?)?.1);
+        if now != known.as_bytes() && now != stored.as_bytes() {
+            return Err(Error::new(ErrorKind::Changed, "somebody wrote to `state`"));
+        }
         room.write("state~", &mut &room.read(&name)?[..])?;
         room.rename("state~", STATE)
     }
 }
 
 impl Release for Keeper {
-    fn discard(_target: &Target, parts: Vec<Part>) -> Result<()> {
+    fn discard(target: &Target, parts: Vec<Part>) -> Result<()> {
         let room = Dir::open("room")?;
         if room.read("stuck").is_ok() {
             return Err(Error::new(ErrorKind::Busy, "the room is stuck").with_hint("remove `stuck`"));
         }
         for part in parts {
             match room.remove_file(&lines(&part.content)?.0) {
-                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error)
+                    if error.kind == ErrorKind::NotFound
+                        && target.setting("forgets").as_deref() != Some("false") => {}
                 done => done?,
             }
         }

@@ -26,7 +26,8 @@ struct Probe;
 impl Backend for Probe {
     const MANIFEST: &'static str = include_str!("../manifest.toml");
 
-    fn snapshot(target: &Target, _previous: Vec<Part>) -> Result<Vec<Part>> {
+    fn snapshot(target: &Target, previous: Vec<Part>) -> Result<Vec<Part>> {
+        let breaks = target.setting("breaks").unwrap_or_default();
         let mut writer = Writer::new()?;
         for told in target.setting("do").iter().flat_map(|told| told.lines()) {
             let (verb, rest) = told.split_once(' ').unwrap_or((told, ""));
@@ -35,7 +36,11 @@ impl Backend for Probe {
             report::log("info", &format!("{told}: {came}"));
         }
         if target.setting("do").is_none_or(|told| told.is_empty()) {
-            match Dir::open("room").and_then(|room| room.read("state")) {
+            let room = Dir::open("room");
+            if breaks == "denied" && room.is_err() {
+                panic!("there is no room");
+            }
+            match room.and_then(|room| look(&room, &breaks, !previous.is_empty())) {
                 Ok(state) => writer.write_all(&state)?,
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -53,9 +58,39 @@ impl Backend for Probe {
         if target.setting("careless").as_deref() != Some("true") && !known.contains(&now) {
             return Err(Error::new(ErrorKind::Changed, "somebody wrote to `state`"));
         }
+        match target.setting("breaks").as_deref() {
+            Some("restores") => return Ok(()),
+            Some("twice") if now == whole(&content)? => {
+                return room.write("state", &mut &b"and again"[..]);
+            }
+            // It goes forward to no more than there is.
+            Some("older") => {
+                let (content, most) = (whole(&content)?, whole(&current)?.len());
+                room.write("state~", &mut &content[..content.len().min(most)])?;
+                return room.rename("state~", "state");
+            }
+            // In the middle there is nothing, of which the next one knows nothing.
+            Some("cut") => room.rename("state", "away")?,
+            _ => {}
+        }
         room.write("state~", &mut Reader::new(&content)?)?;
         room.rename("state~", "state")
     }
+}
+
+/// The state of `room`; on the way it may do what it should not.
+fn look(room: &Dir, breaks: &str, again: bool) -> Result<Vec<u8>> {
+    if breaks == "cut-snapshot" {
+        room.rename("state", "away")?;
+        let state = room.read("away");
+        room.rename("away", "state")?;
+        return state;
+    }
+    let state = room.read("state")?;
+    if breaks == "leaves" && again {
+        room.write("state", &mut &[&state[..], b"more"].concat()[..])?;
+    }
+    Ok(state)
 }
 
 fn whole(object: &Object) -> Result<Vec<u8>> {

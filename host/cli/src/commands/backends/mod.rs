@@ -33,6 +33,9 @@ struct Item<'a> {
     /// What its targets reach outside the project with the user's consent, by target; what
     /// came inside the program was consented to with the program.
     granted: BTreeMap<&'a str, Vec<String>>,
+    /// Those of its targets that the user did not agree to, or that cannot be asked about.
+    #[serde(skip)]
+    refused: Vec<&'a str>,
     targets: Vec<&'a str>,
     status: String,
 }
@@ -73,13 +76,15 @@ impl<'a> Item<'a> {
     fn new(info: &'a Info, registry: &Registry, used: Option<&'a Used<'a>>) -> Self {
         let targets = used.iter().flat_map(|used| &used.config.targets);
         let targets: Vec<_> = targets.filter(|c| c.target.backend == info.name).collect();
-        let mut granted = BTreeMap::new();
+        let (mut granted, mut refused) = (BTreeMap::new(), Vec::new());
         for configured in &targets {
             let Some(used) = used else { continue };
             let store = used.project.store().and_then(|store| store.id().ok());
             // One that cannot be asked has nothing.
             let reaches = registry.granted(used.project.root(), store, &configured.target);
-            granted.insert(&*configured.target.name, reaches.unwrap_or_default());
+            let (name, reaches) = (&*configured.target.name, reaches.ok().flatten());
+            refused.extend(reaches.is_none().then_some(name));
+            granted.insert(name, reaches.unwrap_or_default());
         }
         Self {
             name: &info.name,
@@ -88,9 +93,24 @@ impl<'a> Item<'a> {
             digest: info.digest.as_deref(),
             wants: &info.wants,
             granted,
+            refused,
             targets: targets.iter().map(|c| &*c.target.name).collect(),
             status: info.status.words(),
         }
+    }
+}
+
+impl Item<'_> {
+    /// What each of its targets was granted, a line each.
+    fn grants(&self) -> Vec<String> {
+        let may = |name: &str, reaches: &[String]| match reaches.is_empty() {
+            _ if self.refused.contains(&name) => {
+                "nothing before you agree to it (`snapback trust`)".to_owned()
+            }
+            true => "what is inside the project".to_owned(),
+            false => reaches.join("; "),
+        };
+        self.granted.iter().map(|(name, reaches)| format!("target {name}: {}", may(name, reaches))).collect()
     }
 }
 

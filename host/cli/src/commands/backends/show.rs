@@ -5,6 +5,7 @@ use super::{Item, Used, unknown};
 use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
+use crate::render::table;
 use crate::render::words::age;
 use serde::Serialize;
 use snapback_core::error::Result;
@@ -68,8 +69,9 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
         format!("digest    {}", item.digest.unwrap_or("-")),
         format!("wants     {}", item.wants.join(", ")),
         format!("targets   {}", item.targets.join(", ")),
-        format!("status    {}", item.status),
     ];
+    lines.extend(item.grants().iter().map(|line| format!("  {line}")));
+    lines.extend([format!("status    {}", item.status)]);
     match &tried {
         Some(tried) => {
             lines.push(format!("law       {}, {}", tried.words(), age(tried.tried, context.now())))
@@ -94,8 +96,9 @@ pub fn run(context: &mut Context, registry: &Registry, used: Option<&Used<'_>>, 
         };
         lines.push(format!("  {} ({}{default})  {}", setting.key, setting.kind, setting.help));
     }
-    for line in lines {
-        context.out.line(line.trim_end())?;
+    let width = context.terminal.width;
+    for line in lines.iter().flat_map(|line| table::wrap(line.trim_end(), "", width)) {
+        context.out.line(&line)?;
     }
     context.out.flush()?;
     Ok(Code::DONE)

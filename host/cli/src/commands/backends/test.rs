@@ -9,7 +9,9 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json;
 use crate::places;
+use crate::signals::Signals;
 use serde::Deserialize;
+use snapback_core::backend::Cancel;
 use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::project::config;
 use snapback_runtime::digest_of;
@@ -54,8 +56,12 @@ pub fn run(context: &mut Context, file: &Path, settings: Option<&Path>) -> Resul
     let (root, store) = (place.0.join("project"), place.0.join("store"));
     fs::create_dir(&root).map_err(|error| Error::io(error, "could not make", &root))?;
     let trial = Trial::new(&bytes, &root, &store, target, context.surroundings(&root))?;
-    let mut author = test.map(|commands| Author { commands, root });
-    let verdicts = laws::check(&trial, author.as_mut().map(|author| author as &mut dyn World))?;
+    let cancel = context.cancel.clone();
+    let _signals = Signals::watch(cancel.clone())?;
+    let mut author = test.map(|commands| Author { commands, root, cancel });
+    let checked = laws::check(&trial, author.as_mut().map(|author| author as &mut dyn World));
+    context.cancel.check()?;
+    let verdicts = checked?;
     let noted = verdicts::note(&context.places.state, &digest_of(&bytes), context.now(), &verdicts);
     if let Err(error) = noted {
         context.talk.say(error.context("what came of it is not kept"));
@@ -105,10 +111,25 @@ fn text(key: &str, value: &toml::Value) -> Result<String> {
 struct Author {
     commands: Commands,
     root: PathBuf,
+    cancel: Cancel,
 }
 
 impl Author {
+    /// Removes what is in the directory that the commands run in.
+    fn empty(&self) -> Result<()> {
+        let failed = |error| Error::io(error, "could not empty", &self.root);
+        for entry in fs::read_dir(&self.root).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let is_dir = entry.file_type().map_err(failed)?.is_dir();
+            let path = entry.path();
+            if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) }.map_err(failed)?;
+        }
+        Ok(())
+    }
+
     fn shell(&self, command: &str) -> Result<String> {
+        // Whoever wants to stop gets what was made removed.
+        self.cancel.check()?;
         let mut shell = Command::new("/bin/sh");
         shell.args(["-ec", command]).current_dir(&self.root).stdin(Stdio::null()).stderr(Stdio::inherit());
         let output = shell.output().map_err(|error| Error::io(error, "could not run", "/bin/sh"))?;
@@ -122,6 +143,7 @@ impl Author {
 
 impl World for Author {
     fn set_up(&mut self) -> Result<()> {
+        self.empty()?;
         self.shell(&self.commands.setup).map(drop)
     }
 

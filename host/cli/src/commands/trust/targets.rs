@@ -18,7 +18,24 @@ use snapback_runtime::trust::Question;
 /// When there is nobody to ask, or the user says no to one.
 pub fn run(context: &mut Context) -> Result<Code> {
     let session = open(context)?;
-    let Asked { questions, unknown } = asked(context, &session)?;
+    let mut now = asked(context, &session)?;
+    // Only what was looked at tells what it asks for.
+    while now.questions.iter().any(Question::only_looks) {
+        let looks = now.questions.iter().filter(|question| question.only_looks());
+        let mut unasked = Vec::new();
+        for question in looks {
+            match consent::ask(context, &session, question)? {
+                Some(true) => {}
+                Some(false) => return Err(consent::no(question)),
+                None => unasked.push(question),
+            }
+        }
+        if !unasked.is_empty() {
+            return Err(consent::nobody("nobody can be asked about", &unasked));
+        }
+        now = asked(context, &session)?;
+    }
+    let Asked { questions, unknown } = now;
     if questions.is_empty() && unknown.is_none() {
         context.talk.say(NOTHING);
         return Ok(Code::DONE);
@@ -32,13 +49,8 @@ pub fn run(context: &mut Context) -> Result<Code> {
             None => unasked.push(question),
         }
     }
-    if let Some(first) = unasked.first() {
-        let names: Vec<String> = unasked.iter().map(|question| format!("`{}`", question.target)).collect();
-        let (s, digest) = (if names.len() == 1 { "" } else { "s" }, first.digest());
-        let why = format!("nobody can be asked about the target{s} {}", names.join(", "));
-        let each = if names.len() == 1 { "" } else { ", and so on for each" };
-        return Err(Error::new(Kind::Denied, why)
-            .hint(format!("`snapback trust --digest {digest}` agrees to what is shown above{each}")));
+    if !unasked.is_empty() {
+        return Err(consent::nobody("nobody can be asked about", &unasked));
     }
     match (refused, unknown) {
         (Some(question), _) => Err(consent::no(question)),
@@ -136,6 +148,14 @@ fn asked(context: &Context, project: &Project) -> Result<Asked> {
                 questions.push(question);
             }
             Ok(_) => {}
+            Err(error) if error.kind() == Kind::Denied => {
+                let refused = registry.trust().take_refused().into_iter();
+                questions.extend(
+                    refused
+                        .filter(|new| questions.iter().all(|q| q.digest() != new.digest()))
+                        .collect::<Vec<_>>(),
+                );
+            }
             Err(error) => {
                 context.talk.say(format_args!("the target `{}`: {error}", target.name));
                 unknown.extend(is_configured.then(|| format!("`{}`", target.name)));

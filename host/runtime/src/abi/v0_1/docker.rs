@@ -21,6 +21,7 @@ pub struct Volume {
     held: Weak<driver::Held>,
     /// What is said once it is known that something will be put back.
     ahead: Option<String>,
+    _counted: Arc<()>,
 }
 
 /// Containers that stand still.
@@ -34,8 +35,8 @@ impl docker::HostVolume for State {
     async fn open(&mut self, _: Resource<Target>, key: String) -> Result<Resource<Volume>> {
         let (value, access) = self.grants.open(&key, Kind::Volume)?;
         let (value, lent) = (value.to_owned(), self.reach.lent());
-        let agreed = self.directories();
-        let call = self.call()?.clone();
+        let (agreed, counted) = (self.directories(), self.one_more_file()?);
+        let (call, named) = (self.call()?.clone(), key.clone());
         // No step is unfinished where a snapshot is taken for its own sake.
         let plain = !self.restores() && call.hold.is_none() && !is_scratch(&call);
         let inner = self.bulk(move || {
@@ -49,9 +50,11 @@ impl docker::HostVolume for State {
                 warn(format!("let go of {} containers that a killed snapback had held", swept.freed));
             }
             swept.failed.iter().for_each(|error| warn(error.to_string()));
-            driver::Volume::open(daemon, &key, &value, agreed)
+            driver::Volume::open(daemon, &named, &value, agreed)
         });
-        let volume = Volume { inner: Arc::new(inner.await?), access, held: Weak::new(), ahead: None };
+        let inner = Arc::new(inner.await?);
+        self.reach.is_volume(&key, inner.found().as_ref())?;
+        let volume = Volume { inner, access, held: Weak::new(), ahead: None, _counted: counted };
         self.table.push(volume).map_err(stale)
     }
 

@@ -48,7 +48,7 @@ impl file::HostFile for State {
     fn read(&mut self, file: Resource<File>) -> Result<Option<Resource<DynInputStream>>> {
         let Some(reading) = self.table.get(&file).map_err(stale)?.inner.read()? else { return Ok(None) };
         let stream: DynInputStream = Box::new(Content(reading, self.one_more_file()?));
-        self.table.push(stream).map(Some).map_err(stale)
+        self.open.push(stream).map(Some).map_err(stale)
     }
 
     fn replace(&mut self, file: Resource<File>) -> Result<Resource<Replacement>> {
@@ -72,7 +72,7 @@ impl file::HostReplacement for State {
     fn body(&mut self, replacement: Resource<Replacement>) -> Result<Resource<DynOutputStream>> {
         let stream = self.table.get_mut(&replacement).map_err(stale)?.content.body();
         let taken = || Error::new(ErrorKind::Invalid, "the body of a replacement can be taken once");
-        self.table.push(stream.ok_or_else(taken)?).map_err(stale)
+        self.open.push(stream.ok_or_else(taken)?).map_err(stale)
     }
 
     async fn finish(&mut self, replacement: Resource<Replacement>) -> Result<()> {

@@ -34,7 +34,7 @@ use bindings::BackendHost;
 pub use bindings::BackendHostPre;
 
 /// The interface that makes a component a backend.
-const BACKEND: &str = "snapback:plugin/backend@0.1.0";
+pub const BACKEND: &str = "snapback:plugin/backend@0.1.0";
 
 /// What a component that did not come inside the program may have, once the user agreed.
 pub const OFFERED: &[&str] = &["tree", "sqlite", "docker", "file", "process"];
@@ -113,16 +113,28 @@ pub fn check_imports(name: &str, imports: &[String], granted: &[&str]) -> Result
     }
 }
 
+/// What of WASI opens something, where a setting says so; the rest of it (clocks, chance, an
+/// environment without a variable) is nobody's to ask for, and some languages import all of it.
+const OPENS: [&str; 2] = ["wasi:filesystem", "wasi:sockets"];
+/// What of WASI opens nothing.
+const PLAIN: [&str; 4] = ["wasi:io", "wasi:cli", "wasi:clocks", "wasi:random"];
+
 /// The interfaces among `imports` that are a request for something: not those that all
-/// have, nor the streams that content goes through.
+/// have, nor the streams that content goes through. Of WASI the packages, each once.
 pub fn asked(imports: &[String]) -> Vec<String> {
     let mut asked = Vec::new();
     for import in imports {
         let name = import.split('@').next().unwrap_or(import);
+        let package = name.split('/').next().unwrap_or(name);
         match name.strip_prefix("snapback:plugin/") {
             Some(ours) if BASIC.contains(&ours) => {}
             Some(ours) => asked.push(ours.to_owned()),
-            None if name.starts_with("wasi:io/") => {}
+            None if PLAIN.contains(&package) => {}
+            None if OPENS.contains(&package) => {
+                if !asked.iter().any(|known| known == package) {
+                    asked.push(package.to_owned());
+                }
+            }
             None => asked.push(crate::manifest::shorten(name)),
         }
     }

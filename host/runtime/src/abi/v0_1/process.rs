@@ -44,12 +44,12 @@ impl process::HostChild for State {
 
     fn stdin(&mut self, child: Resource<Child>) -> Result<Resource<DynOutputStream>> {
         let stream: DynOutputStream = Box::new(self.table.get_mut(&child).map_err(stale)?.inner.stdin()?);
-        self.table.push(stream).map_err(stale)
+        self.open.push(stream).map_err(stale)
     }
 
     fn stdout(&mut self, child: Resource<Child>) -> Result<Resource<DynInputStream>> {
         let stream: DynInputStream = Box::new(self.table.get_mut(&child).map_err(stale)?.inner.stdout()?);
-        self.table.push(stream).map_err(stale)
+        self.open.push(stream).map_err(stale)
     }
 
     async fn wait(&mut self, child: Resource<Child>) -> Result<(i32, String)> {

@@ -24,6 +24,7 @@ pub struct Database {
     /// The directory outside the project that holds it: named by this handle, it stays
     /// the one that was agreed to.
     _above: Option<Dir>,
+    _counted: Arc<()>,
 }
 
 impl sqlite::Host for State {}
@@ -37,7 +38,7 @@ impl sqlite::HostDatabase for State {
     ) -> Result<Resource<Database>> {
         let (value, access) = self.grants.open(&key, Kind::Database)?;
         let (value, root) = (value.to_owned(), self.call()?.root.clone());
-        let place = self.reach.place(&key)?.0.clone();
+        let (place, counted) = (self.reach.place(&key)?.0.clone(), self.one_more_file()?);
         let (inner, above) = self
             .bulk(move || match place.leaves {
                 None => Ok((driver::Database::open(&root, &key, &value, &options)?, None)),
@@ -47,7 +48,7 @@ impl sqlite::HostDatabase for State {
                 }
             })
             .await?;
-        let database = Database { inner: Arc::new(inner), access, _above: above };
+        let database = Database { inner: Arc::new(inner), access, _above: above, _counted: counted };
         self.table.push(database).map_err(stale)
     }
 

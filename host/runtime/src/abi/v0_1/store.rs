@@ -75,7 +75,7 @@ impl store::HostObject for State {
         let call = self.call()?.clone();
         let pieces = Opaque::decode(&read(&call, &key)?)?.pieces.into_iter();
         let stream: DynInputStream = Box::new(Content { call, pieces, pending: Bytes::new() });
-        self.table.push(stream).map_err(stale)
+        self.open.push(stream).map_err(stale)
     }
 
     fn same(&mut self, object: Resource<Object>, other: Resource<Object>) -> wasmtime::Result<bool> {
@@ -102,7 +102,7 @@ impl store::HostDraft for State {
         }
         let stream = draft.0.body();
         let taken = || Error::new(Kind::Invalid, "the body of a draft can be taken once");
-        self.table.push(stream.ok_or_else(taken)?).map_err(stale)
+        self.open.push(stream.ok_or_else(taken)?).map_err(stale)
     }
 
     fn finish(&mut self, draft: Resource<Draft>) -> Result<Resource<Object>> {

@@ -15,6 +15,7 @@ use wasmtime::component::Resource;
 pub struct Directory {
     inner: Arc<core::Directory>,
     access: Access,
+    _counted: Arc<()>,
 }
 
 impl tree::Host for State {}
@@ -30,6 +31,7 @@ impl tree::HostDirectory for State {
         let (value, place, private) =
             (value.to_owned(), self.reach.place(&key)?.0.clone(), self.reach.private());
         let (git_user, own) = (self.reach.git().clone(), private.ids().collect());
+        let counted = self.one_more_file()?;
         let options = core::Options { git_user, own, ..core::Options::parse(&options)? };
         let inner = self.bulk(move || {
             let handle = place.open(&key).map_err(|error| match error.kind() {
@@ -39,7 +41,7 @@ impl tree::HostDirectory for State {
             private.refuse_open(&key, &place.path, &handle)?;
             core::Directory::of(handle, &place.path, &key, &value, &options)
         });
-        let directory = Directory { inner: Arc::new(inner.await?), access };
+        let directory = Directory { inner: Arc::new(inner.await?), access, _counted: counted };
         self.table.push(directory).map_err(stale)
     }
 

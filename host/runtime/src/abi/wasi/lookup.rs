@@ -44,7 +44,7 @@ impl wit::Host for State {
         network: Resource<Network>,
         name: String,
     ) -> wasmtime::Result<Result<Resource<Names>, ErrorCode>> {
-        self.table.get(&network)?;
+        self.open.get(&network)?;
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let granted = self.reach.addresses().filter(|(host, _)| host.eq_ignore_ascii_case(bare));
         let mut found: Vec<IpAddr> = Vec::new();
@@ -56,7 +56,7 @@ impl wit::Host for State {
         if found.is_empty() {
             return Ok(Err(ErrorCode::AccessDenied));
         }
-        Ok(Ok(self.table.push(Names(found.into_iter()))?))
+        Ok(Ok(self.open.push(Names(found.into_iter()))?))
     }
 }
 
@@ -65,15 +65,15 @@ impl wit::HostResolveAddressStream for State {
         &mut self,
         names: Resource<Names>,
     ) -> wasmtime::Result<Result<Option<IpAddress>, ErrorCode>> {
-        Ok(Ok(self.table.get_mut(&names)?.0.next().map(IpAddress::from)))
+        Ok(Ok(self.open.get_mut(&names)?.0.next().map(IpAddress::from)))
     }
 
     fn subscribe(&mut self, names: Resource<Names>) -> wasmtime::Result<Resource<DynPollable>> {
-        subscribe(&mut self.table, names)
+        subscribe(&mut self.open, names)
     }
 
     fn drop(&mut self, names: Resource<Names>) -> wasmtime::Result<()> {
-        self.table.delete(names)?;
+        self.open.delete(names)?;
         Ok(())
     }
 }
