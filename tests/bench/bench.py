@@ -90,7 +90,7 @@ class Bench:
         if name == "500":
             small.measure(self, 20 if quick else SMALL_ROUNDS)
         elif name == "B":
-            large.measure(self)
+            large.measure(self, max(1, rounds // 2))
         elif name == "C":
             many.measure(self, rounds)
         elif name == "D":
@@ -102,11 +102,10 @@ class Bench:
         elif name == "R":
             servers.measure(self, rounds)
         else:
-            # One round of L is as long as seven of M.
+            # One round of L is as long as seven of M, and one of B as long as two of L.
             trees = Trees(self, name)
             trees.measure(max(1, rounds // 2) if name == "L" else rounds, rounds if quick else STEPS)
-            if name != "L":
-                trees.durable(rounds)
+            trees.durable(1 if name == "L" else rounds)
 
     def versions(self):
         yield first_line([self.snapback, "--version"])

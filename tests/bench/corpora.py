@@ -96,18 +96,19 @@ def same_times(place):
         os.utime(path, (TIME + number, TIME + number), follow_symlinks=False)
 
 
-def large(place):
-    """Makes corpus B in `place`."""
+def large(place, size=LARGE_BYTES):
+    """Makes corpus B in `place`; or one whose large file has `size` bytes, and the database the
+    same share of its rows."""
     place.mkdir(parents=True)
     source = random.Random(2)
     with open(place / "large", "wb") as file:
-        for _ in range(LARGE_BYTES >> 20):
+        for _ in range(size >> 20):
             file.write(source.randbytes(1 << 20))
     database = sqlite3.connect(place / "rows.sqlite")
     database.execute("PRAGMA journal_mode = OFF")
     database.execute("PRAGMA synchronous = OFF")
     database.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, content TEXT NOT NULL)")
-    rows = ((number, row(source)) for number in range(DATABASE_ROWS))
+    rows = ((number, row(source)) for number in range(DATABASE_ROWS * size // LARGE_BYTES))
     database.executemany("INSERT INTO rows VALUES (?, ?)", rows)
     database.commit()
     database.close()

@@ -19,7 +19,7 @@ def peers_here(kinds, cache, skip):
         debian(packages)
     for kind in kinds:
         if lacks(kind) and kind.crate and shutil.which("cargo"):
-            crate(kind.crate, programs)
+            crate(programs, *kind.crate)
         if lacks(kind):
             skip(kind.name, f"{', '.join(lacks(kind))} is not installed")
     return [kind for kind in kinds if not lacks(kind)]
@@ -38,8 +38,8 @@ def debian(packages):
         subprocess.run(words, env=environment, stdout=subprocess.DEVNULL)
 
 
-def crate(name, place):
+def crate(place, name, *more):
     print(f"building {name}", file=sys.stderr)
-    words = ["cargo", "install", "--locked", "--quiet", "--root", place, name]
+    words = ["cargo", "install", "--locked", "--quiet", "--root", place, name, *more]
     # Not in the repository, whose settings for cargo are not meant for it.
     subprocess.run(words, cwd=place.parent, stdout=subprocess.DEVNULL)

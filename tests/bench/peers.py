@@ -1,7 +1,7 @@
 """What is measured, each as its users use it: snapback and what they would take instead.
 
 A peer gives jobs: `take` makes a snapshot, `undo` puts the tree back as the last one has
-it, `diff` names what changed since, `patch` shows that as a patch. Its stores are its own;
+it, `diff` names what changed since, `lines` counts the lines of it, `patch` shows it as a patch. Its stores are its own;
 nothing of a peer is measured but its jobs. No peer syncs, and snapback does not either
 where it is compared.
 """
@@ -23,7 +23,7 @@ class Peer:
     name = ""
     needs = ()  # programs
     packages = ()  # Debian's: those, or what building the crate needs
-    crate = ""  # with its version, where Debian has none
+    crate = ()  # its name with its version, and words for cargo, where Debian has none
     version = ()  # words that print it
     whole = False  # each snapshot is written whole: one is kept, and growth is not measured
 
@@ -65,6 +65,9 @@ class Peer:
         return Job([sys.executable, CHANGE, "destroy", self.tree, seed])
 
     def diff(self):
+        return None
+
+    def lines(self):
         return None
 
     def patch(self):
@@ -115,6 +118,9 @@ class Snapback(Peer):
     def diff(self):
         return self.job("diff", "--names", "@0")
 
+    def lines(self):
+        return self.job("diff", "@0")
+
     def patch(self):
         return self.job("diff", "-p", "@0")
 
@@ -154,6 +160,9 @@ class ShadowGit(Peer):
 
     def diff(self):
         return self.script("GIT diff --no-ext-diff --name-status\nGIT ls-files --others")
+
+    def lines(self):
+        return self.script("GIT diff --no-ext-diff --numstat\nGIT ls-files --others")
 
     def patch(self):
         return self.script("GIT diff --no-ext-diff\nGIT ls-files --others")
@@ -205,7 +214,7 @@ class Bupstash(Peer):
 
     name = "bupstash"
     needs = ("bupstash",)
-    packages, crate = ("libsodium-dev", "pkg-config"), "bupstash@0.12.0"
+    packages, crate = ("libsodium-dev", "pkg-config"), ("bupstash@0.12.0",)
     version = ("bupstash", "--version")
 
     def words(self, command, *words):

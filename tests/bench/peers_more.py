@@ -54,6 +54,28 @@ class Borg(Peer):
         return Job(["borg", "extract", self.archive()], directory=self.project)
 
 
+class Rustic(Peer):
+    """A backup tool in restic's format, with a cache of its own. Without what it can do besides:
+    mount, serve, send its figures somewhere."""
+
+    name = "rustic"
+    needs, crate = ("rustic",), ("rustic-rs@0.11.4", "--no-default-features")
+    version = ("rustic", "--version")
+
+    def job(self, *words):
+        place = ["-r", self.store / "repository", "--password", "measured", "--cache-dir", self.store / "cache"]
+        return Job(["rustic", "--log-level", "error", "--no-progress", *place, *words], directory=self.tree)
+
+    def begin(self):
+        return [self.job("init")]
+
+    def snapshot(self):
+        return self.job("backup", ".")
+
+    def undo(self):
+        return self.job("restore", "--delete", "latest", self.tree)
+
+
 class Rsync(Peer):
     """Directories that share unchanged files as hard links."""
 
@@ -75,4 +97,4 @@ class Rsync(Peer):
         return Job(["rsync", "-ani", "--delete", f"{self.place(self.number)}/", self.tree])
 
 
-MORE = [Restic, Borg, Rsync]
+MORE = [Restic, Rustic, Borg, Rsync]

@@ -12,7 +12,7 @@ import servers
 import small
 from database import NAME as D
 from floors import APPEND, BACKUP, HASH, PAGES, SCAN
-from large import CHANGED, NAME as B, FIRST
+from large import CHANGED, FIRST, NAME as B, SMALLER, TENTH
 
 GIT, TAR, BUPSTASH = "shadow git", "tar | zstd -1", "bupstash"
 MB = 1e6
@@ -63,6 +63,7 @@ def targets(results):
         yield Target(corpus, "undo: wall, of bupstash", wall(corpus, "undo", BUPSTASH), 0.5)
     for corpus in "M", "L":
         yield Target(corpus, "diff, names alone: CPU, of shadow git", cpu(corpus, "diff", GIT), 0.6)
+        yield Target(corpus, "diff, lines counted: CPU, of shadow git", cpu(corpus, "diff, lines", GIT), 0.6)
         yield Target(corpus, "diff -p: CPU, of shadow git", cpu(corpus, "diff -p", GIT), 0.6)
     first_line = results.wall(many.NAME, many.FIRST_LINE, mine)
     yield Target(many.NAME, "diff of 100,000 changes: until its first line", first_line, 1.0, "s")
@@ -86,6 +87,8 @@ def targets(results):
         yield Target("L", f"from M to L, {operation}: CPU for each file", for_each_file(results, operation), 1.2)
     for corpus in "L", B:
         yield Target(corpus, "peak memory", peak(results, corpus), 100.0, "MB")
+    peaks = [results.peak(B, operation, mine) for operation in (FIRST, TENTH)]
+    yield Target(B, f"{FIRST}: peak memory, of {SMALLER}", ratio(*peaks), 1.1)
     walls = [results.wall(plugin.NAME, plugin.RUN, who) for who in (plugin.WITH, plugin.WITHOUT)]
     over = None if None in walls else (walls[0] - walls[1]) * 1e3
     yield Target(plugin.NAME, "run -- true, one component compiled before: wall over none", over, 10.0, "ms")

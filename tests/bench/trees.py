@@ -91,7 +91,7 @@ class Trees:
             change.edit(self.snapback.tree, step)
             settle()
             for who, peer in self.turned(step):
-                for operation, job in ("diff", peer.diff()), ("diff -p", peer.patch()):
+                for operation, job in ("diff", peer.diff()), ("diff, lines", peer.lines()), ("diff -p", peer.patch()):
                     if job and (step == 0 or not peer.whole):
                         self.keep(operation, who, job)
             for who, peer in self.turned(step):
