@@ -74,6 +74,37 @@ fn a_huge_first_snapshot_is_asked_for_on_a_terminal() {
 }
 
 #[test]
+fn nobody_waits_for_an_answer_and_what_changes_meanwhile_is_asked_again() {
+    if !have("tmux") || !have("bash") {
+        return;
+    }
+    let s = sandbox();
+    s.sh("echo 0 > f; echo 0 > mine");
+    s.run("echo A > f");
+    s.write("mine", "by hand\n");
+    let t = Screen::new(&s, 100, 24);
+    t.line("\"$SNAPBACK\" undo");
+    t.until("[y/N]");
+    // The lock is free: this would wait as long as the question stands.
+    s.ok(["verify"]);
+    s.ok(["gc"]);
+    s.write("later", "by hand, too\n");
+    t.line("y");
+    t.until("another since you were asked");
+    t.until("later");
+    t.line("n");
+    t.until("nothing was done");
+    assert_eq!((s.read("f"), s.has("later")), ("A\n".into(), true));
+    t.line("clear; \"$SNAPBACK\" undo; echo ended $?");
+    t.until("[y/N]");
+    t.line("y");
+    t.until("ended 0");
+    assert_eq!((s.read("f"), s.read("mine"), s.has("later")), ("0\n".into(), "0\n".into(), false));
+    s.ok(["redo"]);
+    assert_eq!((s.read("mine"), s.read("later")), ("by hand\n".into(), "by hand, too\n".into()));
+}
+
+#[test]
 fn an_interrupt_ends_a_question_at_once_and_nothing_is_agreed_to() {
     if !have("tmux") || !have("bash") {
         return;

@@ -22,7 +22,7 @@ impl Small {
             return None;
         }
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m,mode=755"), "tmpfs"]).arg(&at);
+        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m,mode=755,nr_inodes=600"), "tmpfs"]).arg(&at);
         if !mount.status().is_ok_and(|status| status.success()) {
             skip("a tmpfs cannot be mounted here");
             return None;
@@ -111,6 +111,22 @@ fn a_forgotten_snapshot_gives_its_space_back_without_any() {
     d.fill(0);
     d.s.ok(["forget", "--yes", id.trim_end()]);
     assert!(d.free() > 2_000_000, "{} are free", d.free());
+    d.s.ok(["verify"]);
+}
+
+#[test]
+fn files_that_cannot_be_had_are_not_called_space() {
+    let Some(d) = Small::new(24, NO_FLOOR) else { return };
+    d.random("big", 100);
+    d.s.ok(["snap"]);
+    d.random("big", 101);
+    // Until no name can be made.
+    d.s.sh("cd cache; seq 1000 | xargs touch 2>/dev/null || :");
+    let snap = d.s.snapback(["snap"]);
+    snap.fails(1, &["no space left"]).says("df -i").never_says("are free there");
+    d.s.ok(["gc", "--keep", "1"]);
+    d.s.sh("rm -r cache");
+    d.s.ok(["snap"]);
     d.s.ok(["verify"]);
 }
 

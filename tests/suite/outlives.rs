@@ -146,6 +146,38 @@ fn a_moved_project_takes_its_history_along() {
 }
 
 #[test]
+fn a_project_that_was_moved_within_another_is_still_its_own() {
+    each_user(|s| {
+        s.sh("mkdir -p trip; echo 0 > trip/photo; echo 0 > a");
+        s.ok(["--root", "trip", "run", "--", "sh", "-c", "echo A > trip/photo"]);
+        s.run("echo A > a");
+        for (from, to) in [("trip", "trip2"), ("trip2", "deep/er")] {
+            s.sh(&format!("mkdir -p deep; mv {from} {to}"));
+            s.ok(["-C", to, "undo"]);
+            assert_eq!((s.read(&format!("{to}/photo")), s.read("a")), ("0\n".into(), "A\n".into()));
+            s.ok(["-C", to, "redo"]);
+        }
+        // Above them all there is nothing, and it is said where there is something.
+        s.snapback(["-C", "..", "--root", "..", "undo"])
+            .fails(1, &["there are no snapshots"])
+            .says("project");
+    });
+}
+
+#[test]
+fn a_current_directory_that_is_gone_and_that_nobody_names_is_no_project() {
+    let s = sandbox();
+    s.sh("mkdir sub; echo 0 > f");
+    let gone = "cd sub; rmdir ../sub; unset PWD; exec env -u PWD \"$0\" \"$@\"";
+    for words in [&["status"][..], &["run", "--", "true"], &["undo"]] {
+        let output = s.finish(s.command("sh").args(["-c", gone, PROGRAM]).args(words));
+        assert_ne!(output.code(), 0, "{output}");
+        output.says("the current directory is gone").says("--root DIR").never_says("whole system");
+        s.sh("mkdir sub");
+    }
+}
+
+#[test]
 fn two_copies_do_not_harm_each_other() {
     each_user(|s| {
         s.write("f", "0");

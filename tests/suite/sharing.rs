@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// A file system in a file, under a sandbox; it goes when this is dropped.
-struct Mounted {
+pub(crate) struct Mounted {
     at: PathBuf,
     image: PathBuf,
 }
 
 impl Mounted {
     /// A new one under `sandbox`, whose directories lie on it from then on.
-    fn under(sandbox: &Sandbox, kind: &str) -> Option<Self> {
+    pub(crate) fn under(sandbox: &Sandbox, kind: &str) -> Option<Self> {
         let mkfs = format!("mkfs.{kind}");
         if !have(&mkfs) || !have("mount") {
             return None;

@@ -149,6 +149,38 @@ fn repositories_inside_that_lose_their_git_are_named() {
 }
 
 #[test]
+fn what_a_run_left_that_cannot_be_read_is_told_as_not_restored() {
+    let s = snapback_tests::Sandbox::new(crate::PROGRAM, snapback_tests::User::Nobody);
+    if !is_root() {
+        return snapback_tests::skip("needs another user");
+    }
+    s.sh("echo 0 > f");
+    let mut run = s.start([
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo A > f; touch ../go; while [ ! -e new ]; do sleep 0.05; done",
+    ]);
+    snapback_tests::until("the run is there", || s.dir().join("home/go").exists());
+    let aside = s.project().join("../aside");
+    std::fs::write(&aside, "another's").unwrap();
+    std::fs::set_permissions(&aside, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::rename(&aside, s.project().join("new")).unwrap();
+    assert!(run.wait().success());
+    let undo = s.snapback(["undo", "--json"]);
+    undo.exits(3).says("new");
+    assert_eq!(undo.json()["not_restored"][0]["path"], "new");
+    assert_eq!((s.read("f"), s.has("new")), ("0\n".into(), true));
+    // What a rule left out is told with 0.
+    s.sh("mkdir c; printf 'Signature: 8a477f597d28d172789f06886806bc55' > c/CACHEDIR.TAG");
+    s.run("touch c/x");
+    std::fs::remove_file(s.project().join("new")).unwrap();
+    s.run("echo B > f; touch c/y");
+    s.ok(["undo"]);
+}
+
+#[test]
 fn a_mount_that_a_run_made_is_named() {
     let s = sandbox();
     s.sh("mkdir mnt full; echo 0 > full/f; echo 0 > f");

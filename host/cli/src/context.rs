@@ -118,9 +118,17 @@ impl Context {
     /// # Errors
     /// When the user's configuration is wrong.
     pub fn environment(&self) -> Result<Environment> {
+        if self.places.is_lost && self.global.root.is_none() && self.global.directory.is_none() {
+            let why = "the current directory is gone, and nothing says where it was";
+            return Err(Error::new(Kind::NotFound, why).hint("`-C DIR` or `--root DIR` names the project"));
+        }
         if self.here.exists() && !self.here.is_dir() {
             let why = format!("{} is not a directory", show(&self.here));
-            return Err(Error::new(Kind::Invalid, why).hint("`-C` takes the directory to work in"));
+            let known = Roots::new(&self.places.state).get(&self.here).is_some();
+            return Err(Error::new(Kind::Invalid, why).hint(match known {
+                true => "the project that was there has its history still: move away what is there now, and try again",
+                false => "`-C` takes the directory to work in",
+            }));
         }
         let (root, user) = (self.root(), self.user()?);
         Ok(Environment {

@@ -51,6 +51,8 @@ pub struct Places {
     pub uid: u32,
     /// The current directory, also when it is gone.
     pub here: PathBuf,
+    /// It is gone, and nothing says where it was: `here` is only where paths begin.
+    pub is_lost: bool,
 }
 
 /// The value of a variable that a target was granted.
@@ -91,7 +93,8 @@ impl Places {
             pager: pager::chosen(|name| env::var_os(name)),
             no_color: env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             dumb: env::var_os("TERM").is_some_and(|term| term == "dumb"),
-            here: here(),
+            is_lost: here().is_none(),
+            here: here().unwrap_or_else(|| PathBuf::from("/")),
             // As a root is: links are resolved, or the one would not be known by the other.
             home: home.map(|home| fs::canonicalize(&home).unwrap_or(home)),
             uid,
@@ -118,13 +121,13 @@ fn absolute(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute())
 }
 
-/// The current directory. When it was removed, the shell's name for it.
-fn here() -> PathBuf {
+/// The current directory. When it was removed, the shell's name for it, if that says it.
+fn here() -> Option<PathBuf> {
     match env::current_dir() {
-        Ok(here) => here,
+        Ok(here) => Some(here),
         Err(error) => {
-            let named = absolute("PWD").filter(|_| error.kind() == io::ErrorKind::NotFound);
-            named.map_or_else(|| PathBuf::from("/"), |dir| resolve(Path::new("/"), &dir))
+            let named = absolute("PWD").filter(|_| error.kind() == io::ErrorKind::NotFound)?;
+            Some(resolve(Path::new("/"), &named))
         }
     }
 }

@@ -67,15 +67,22 @@ impl Terminal {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
+    /// Whether somebody can be asked.
+    pub fn can_ask(&self) -> bool {
+        self.controlling().is_some()
+    }
+
+    fn controlling(&self) -> Option<File> {
+        let is_watched = self.err && io::stdin().is_terminal();
+        is_watched.then(|| File::options().read(true).write(true).open("/dev/tty").ok()).flatten()
+    }
+
     /// Asks on the controlling terminal; none when there is nobody to ask.
     ///
     /// Standard input is not touched: it may belong to a command that is yet to start,
     /// so no byte more than the answer is read from the terminal either.
     pub fn ask(&self, question: &str) -> Option<bool> {
-        if !self.err || !io::stdin().is_terminal() {
-            return None;
-        }
-        let mut tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
+        let mut tty = self.controlling()?;
         ASKING.store(true, Ordering::SeqCst);
         let asked = write!(tty, "{} [y/N] ", escaped(question));
         let answer = asked.ok().map(|()| line(&mut tty));

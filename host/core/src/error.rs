@@ -98,6 +98,11 @@ impl Error {
             io::ErrorKind::ReadOnlyFilesystem => {
                 told.hint("looking goes on; `mount` shows whether it was mounted so, or an error made it so")
             }
+            io::ErrorKind::FileTooLarge => {
+                told.hint("`ulimit -f` shows what this user may write; file systems have limits, too")
+            }
+            // A directory where a file was expected, or the other way round.
+            io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => told.hint(odd_hint(path.as_ref())),
             _ => told,
         }
     }
@@ -210,12 +215,19 @@ pub fn escaped(text: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
+/// What helps where something else stands at `path` than what belongs there.
+pub(crate) fn odd_hint(path: &Path) -> String {
+    format!("if that does not belong there, move it away: `mv {0} {0}.odd`", shell_word(path))
+}
+
 fn explain(error: &io::Error) -> (Kind, String) {
     use io::ErrorKind as E;
     let known = match error.kind() {
         E::NotFound => (Kind::NotFound, "no such file or directory"),
         E::PermissionDenied => (Kind::Denied, "permission denied"),
-        E::StorageFull | E::QuotaExceeded | E::FileTooLarge => (Kind::NoSpace, "no space left on the disk"),
+        E::StorageFull => (Kind::NoSpace, "no space left on the disk"),
+        E::QuotaExceeded => (Kind::NoSpace, "the quota is used up"),
+        E::FileTooLarge => (Kind::Other, "a file may not be as large as that"),
         E::ReadOnlyFilesystem => (Kind::Denied, "the file system is read-only"),
         E::NotADirectory => (Kind::Invalid, "not a directory"),
         E::IsADirectory => (Kind::Invalid, "it is a directory"),

@@ -34,6 +34,11 @@ pub trait Report: Send + Sync {
         let _ = (target, why);
     }
 
+    /// Part of the target was restored, and something of it besides its content was not.
+    fn partly(&self, target: &str, subject: &[u8], reason: &str) {
+        self.refused(target, subject, reason);
+    }
+
     /// The command waits: `why` says for what.
     fn waiting(&self, why: &str) {
         let _ = why;

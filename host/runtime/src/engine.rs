@@ -141,8 +141,7 @@ impl Clock {
         *self.calls.lock().unwrap_or_else(|e| e.into_inner()) += 1;
         self.thread.get_or_init(|| {
             let (clock, engine) = (Arc::downgrade(self), engine.weak());
-            // Without the thread a component could loop for ever; it still would not do harm.
-            let _ = std::thread::Builder::new().name("tick".into()).spawn(move || {
+            let thread = std::thread::Builder::new().name("tick".into()).spawn(move || {
                 while let (Some(clock), Some(engine)) = (clock.upgrade(), engine.upgrade()) {
                     let calls = clock.calls.lock().unwrap_or_else(|e| e.into_inner());
                     let (calls, _) =
@@ -152,6 +151,8 @@ impl Clock {
                     }
                 }
             });
+            // Without it a component could loop for ever.
+            thread.expect("a thread keeps the time");
         });
     }
 }

@@ -5,6 +5,10 @@ use super::{STATUS, first_says, follow, git, halves, repository, run};
 use crate::sandbox;
 use snapback_tests::have;
 
+/// Begins a merge that is not committed, with two commits before it.
+const MERGING: &str = "git branch -q side; echo A > f; git commit -q -a -m A; git switch -q side; echo B > g;
+    git commit -q -a -m B; git switch -q main; git merge -q --no-commit side";
+
 #[test]
 fn each_way_back_that_is_named_goes_back() {
     if !have("git") {
@@ -49,6 +53,25 @@ fn each_way_back_that_is_named_goes_back() {
             "git reset -q --hard",
             "git read-tree --reset",
         ),
+        // What is marked besides: not in the work tree, hidden, meant to be added.
+        (
+            "git mv f d; mkdir h; git mv d h; git commit -q -m h; git sparse-checkout set --no-cone /g /n; echo N > n; git add -N n",
+            "echo A > g; git commit -q -m two g",
+            "--skip-worktree --stdin",
+        ),
+        (
+            "git update-index --skip-worktree f; echo mine > f; echo S > n; git add n",
+            "git update-index --no-skip-worktree f; git commit -q -a -m two",
+            "--skip-worktree --stdin",
+        ),
+        (
+            "git update-index --assume-unchanged g; echo S > n; git add n",
+            "git rm -q --cached g n",
+            "--assume-unchanged",
+        ),
+        // In the middle of a merge that goes on.
+        (MERGING, "git branch -m other", "git update-ref refs/heads/main"),
+        (MERGING, "git update-ref refs/heads/main main~1", "git update-ref refs/heads/main"),
         ("git update-index --split-index", "echo A > f; git commit -q -a -m two", "git reset "),
     ] {
         let s = sandbox();

@@ -37,7 +37,7 @@ fn halves(s: &Sandbox) -> (Record, Record) {
 }
 
 /// What git says of itself: HEAD, what is staged, what it is in the middle of.
-const STATUS: &str = "cat .git/HEAD; git status --porcelain=2 --branch; git diff --cached; \
+const STATUS: &str = "cat .git/HEAD; git status --porcelain=2 --branch; git diff --cached; git ls-files -v; \
                       cd .git; ls -d *_HEAD BISECT_LOG rebase-* 2>/dev/null | grep -v -e ORIG -e REBASE || true";
 
 /// Does what a report of an undo says to do, word by word.
@@ -204,7 +204,17 @@ fn a_repository_that_is_gone_or_new_or_another_is_said_first() {
         assert!(s.has(".git/HEAD"), "what was never captured is not removed");
         git(s, "git add .; git commit -q -m other");
         run(s, "rm -rf .git; git init -q -b main; git commit -q --allow-empty -m x");
-        first_says(&s.ok(["undo"]), &[".git is another repository", "trunk", "main"]);
+        let undo = s.ok(["undo"]);
+        first_says(&undo, &[".git is another repository", "trunk", "main"]);
+        // What the other had need not be in this one.
+        git(s, "git branch side");
+        run(
+            s,
+            "rm -rf .git; git init -q -b main; git commit -q --allow-empty -m y; git commit -q --allow-empty -m z",
+        );
+        s.ok(["undo"])
+            .says("refs that the other repository had: refs/heads/side at")
+            .never_says("`git branch");
     });
 }
 

@@ -44,7 +44,10 @@ pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
     }
     if listings.is_empty() && damaged.is_empty() {
         context.talk.say(format_args!("there are no snapshots of {} yet", show(project.root())));
-        context.talk.detail("`snapback run -- COMMAND` or `snapback snap` takes one");
+        match project.known_beneath() {
+            Some(root) => context.talk.detail(format_args!("there are of {}", show(&root))),
+            None => context.talk.detail("`snapback run -- COMMAND` or `snapback snap` takes one"),
+        }
         return Ok(Code::DONE);
     }
     let now = context.now();

@@ -18,6 +18,7 @@ use snapback_core::error::{Error, Kind, Result, shell_word};
 use snapback_core::history::journal::Verb;
 use snapback_core::history::timeline::Step;
 use snapback_core::history::{Id, Snapshot};
+use snapback_core::project::config::{FILE, TREE};
 use snapback_core::session::{
     Action, Ask, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
 };
@@ -91,15 +92,33 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if wish.dry {
         return foretell(context, &project, wish, &narrow);
     }
-    project.make_root()?;
-    let session = project.lock()?;
-    if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed)) {
-        return was_finished(context, &session, finished);
-    }
-    let plan = consent::with(context, &session, || session.plan_part(&wish.ask, &narrow)).map_err(in_use)?;
-    forewarn(context, &plan);
-    announce(context, &plan, &session);
-    agree(context, &plan)?;
+    let (mut project, mut agreed) = (project, None);
+    let (session, plan) = loop {
+        project.make_root()?;
+        let session = project.lock()?;
+        if let Some(finished) = session.finished().filter(|finished| wish.ask.means(&finished.step, narrowed))
+        {
+            return was_finished(context, &session, finished);
+        }
+        let plan =
+            consent::with(context, &session, || session.plan_part(&wish.ask, &narrow)).map_err(in_use)?;
+        let shown = (plan.to.id.clone(), plan.changes.clone());
+        if agreed.as_ref() == Some(&shown) {
+            break (session, plan);
+        }
+        if agreed.is_some() {
+            context.talk.say("what there is to do is another since you were asked");
+        }
+        forewarn(context, &plan);
+        announce(context, &plan, &session);
+        let Some(question) = question(context, &plan)? else { break (session, plan) };
+        // Nobody waits for an answer: what it was about is looked at once more afterwards.
+        drop((plan, session));
+        if context.confirm(&question) != Some(true) {
+            return Err(not_wanted());
+        }
+        (project, agreed) = (context.open()?, Some(shown));
+    };
     let (beyond, lacks) = (json::Beyond::new(&plan.beyond, &plan.to.id), plan.lacks.clone());
     let outcome = match stoppable(context, || carry_out(context, &session, plan, wish.partial))? {
         Ok(outcome) => outcome,
@@ -148,6 +167,10 @@ fn foretell(context: &mut Context, project: &Project, wish: &Wish<'_>, narrow: &
     let plan = consent::with(context, project, || project.foresee(&wish.ask, narrow))?;
     forewarn(context, &plan);
     announce(context, &plan, project);
+    if plan.is_empty() {
+        let next = plan.next.as_ref().map(|step| describe(project, step));
+        context.talk.say(text::nothing_changed(&plan, next));
+    }
     text::refusals(&plan.blocked, "cannot be put back").iter().for_each(|line| context.talk.detail(line));
     let not_restored = [&plan.not_restored[..], &plan.blocked].concat();
     if context.global.json {
@@ -207,6 +230,12 @@ pub fn forewarn(context: &Context, plan: &Plan) {
     let Plan { beyond, to, .. } = plan;
     let uncovered = beyond::uncovered(beyond, "changed since");
     beyond::git(beyond, &to.id).iter().chain(&uncovered).for_each(|line| context.talk.say(line));
+    if let Some(lost) = &plan.lost {
+        let to = &to.id;
+        context
+            .talk
+            .say(format_args!("snapshot {lost}, which the last step began from, is lost; {to} is older"));
+    }
     if !plan.lacks.is_empty() {
         let lacks = plan.lacks.join(", ");
         context.talk.say(format_args!("not in {}, and left as it is: {lacks}", to.id));
@@ -218,41 +247,51 @@ fn announce(context: &Context, plan: &Plan, project: &Project) {
     if plan.is_empty() {
         return;
     }
-    let announcement = text::announce(plan, project.root(), context.now());
+    let redone = plan.step.as_ref().filter(|_| plan.action == Action::Redo);
+    let redone = redone.map(|step| describe(project, step));
+    let announcement = text::announce(plan, redone.as_deref(), project.root(), context.now());
     context.talk.say(&announcement.first);
     announcement.rest.iter().for_each(|line| context.talk.detail(line));
+    if plan.changes.iter().any(|change| *change.target == *TREE && change.path == FILE.as_bytes()) {
+        context
+            .talk
+            .detail(format_args!("{FILE} is one of them: what is covered and left out is as it says then"));
+    }
 }
 
-/// A yes, where one is needed.
-fn agree(context: &Context, plan: &Plan) -> Result<()> {
+/// What is to be asked before `plan` is carried out; none where nothing is, or nobody can be.
+///
+/// # Errors
+/// `Busy` where a yes is needed and nobody can be asked.
+fn question(context: &Context, plan: &Plan) -> Result<Option<String>> {
     let is_no_step = plan.is_empty() && plan.action == Action::Restore;
     if is_no_step || context.global.yes {
-        return Ok(());
+        return Ok(None);
     }
-    let no = || {
-        Err(Error::new(Kind::Cancelled, "nothing was done")
-            .hint("`--path P` takes back only what is named; `--yes` answers the question"))
-    };
+    let can_ask = context.terminal.can_ask();
     if !plan.running.is_empty() {
         let ids: Vec<&str> = plan.running.iter().map(Id::as_str).collect();
         let why = format!("a run is going on ({}), and what it still writes is not undone", ids.join(", "));
-        return match context.confirm(&format!("snapback: {why}. Do it all the same?")) {
-            Some(true) => Ok(()),
-            Some(false) => no(),
-            None => Err(Error::new(Kind::Busy, why).hint("wait until it has ended, or say `--yes`")),
+        return match can_ask {
+            true => Ok(Some(format!("snapback: {why}. Do it all the same?"))),
+            false => Err(Error::new(Kind::Busy, why).hint("wait until it has ended, or say `--yes`")),
         };
     }
     let edits = plan.edits().count();
-    if edits == 0 {
-        return Ok(());
+    // Where nobody can be asked, it was said, and it is kept.
+    if edits == 0 || !can_ask {
+        return Ok(None);
     }
     let edits = count(edits as u64, "path");
-    let question = match plan.action {
+    Ok(Some(match plan.action {
         Action::Redo => format!("snapback: {edits} changed after the undo. Replace that? It is kept"),
         _ => format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept"),
-    };
-    // Where nobody can be asked, it was said, and it is kept.
-    if context.confirm(&question) == Some(false) { no() } else { Ok(()) }
+    }))
+}
+
+fn not_wanted() -> Error {
+    Error::new(Kind::Cancelled, "nothing was done")
+        .hint("`--path P` takes back only what is named; `--yes` answers the question")
 }
 
 /// Executes `plan` and says what was done.
@@ -273,7 +312,7 @@ pub fn carry_out(context: &Context, session: &Session, plan: Plan, partial: bool
         _ => context.talk.say(nothing),
     }
     text::refusals(&outcome.not_restored, "not restored").iter().for_each(|line| context.talk.detail(line));
-    if partial && !outcome.not_restored.is_empty() {
+    if outcome.again && outcome.action != Action::Restore || partial && !outcome.not_restored.is_empty() {
         let names: BTreeSet<&str> = outcome.not_restored.iter().map(|item| &*item.target).collect();
         let names: String = names.iter().map(|name| format!(" --target {}", shell_word(name))).collect();
         context.talk.detail(format_args!("`snapback restore {}{names}` tries the rest again", to.id));

@@ -250,7 +250,12 @@ fn end(context: &Context, args: &RunArgs, begun: Begun, code: Code, last: &Last<
             lines.iter().for_each(|line| context.talk.say(line));
         }
         Err(error) if error.kind() == Kind::Cancelled => context.talk.say("stopped looking for changes"),
-        Err(error) => context.talk.say(format_args!("what changed is not known: {error}")),
+        Err(error) => {
+            context.talk.say(format_args!("what changed is not known: {error}"));
+            let way =
+                format!("`snapback undo` takes the run back all the same; {}", crate::talk::hint(error));
+            context.talk.detail(way);
+        }
     }
     let ended = ended.ok();
     let left = (last.left)();

@@ -13,13 +13,14 @@ use snapback_core::session::{Project, Request, Session, State, Taken, Twin};
 use snapback_core::tree::root::Root;
 use std::path::Path;
 
-/// Says when the newest run was interrupted: snapback itself was killed.
+/// Says when the newest run's end is not known: snapback itself was killed, or could not write.
 pub fn interrupted(context: &Context, project: &Project) {
     let newest = project.ids().ok().and_then(|ids| project.load(ids.first()?).ok());
     let Some(listing) = newest.map(|newest| project.listing(newest)) else { return };
     if listing.state == State::Interrupted {
         let (id, about) = (&listing.snapshot.id, words::about(&listing.snapshot));
-        context.talk.say(format_args!("the last run was interrupted: its end is not known ({id}, {about})"));
+        let why = "it was interrupted, or its end could not be written";
+        context.talk.say(format_args!("how the last run ended is not known: {why} ({id}, {about})"));
     }
 }
 

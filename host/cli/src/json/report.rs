@@ -257,8 +257,12 @@ mod tests {
 
     #[test]
     fn undo_has_the_promised_keys_and_no_other() {
-        let refused =
-            [NotRestored { target: "tree".into(), path: Bytes(b"x".to_vec()), reason: "unreadable".into() }];
+        let refused = [NotRestored {
+            target: "tree".into(),
+            path: Bytes(b"x".to_vec()),
+            reason: "unreadable".into(),
+            in_part: false,
+        }];
         let report = Restored::new("a", None, &[change(b"n"), change(b"\xff")], &refused);
         assert_eq!(
             serde_json::to_value(&report).unwrap(),

@@ -47,9 +47,17 @@ fn sentence(moved: &Moved, to: &Id) -> Option<String> {
             if moved.state == State::Moved {
                 differs.push(format!("HEAD moved since: it was on {was} and is on {is}"));
             }
+            if moved.unread {
+                differs.push(
+                    "refs changed since, and perhaps HEAD: they are in a form that is not read (reftable)"
+                        .to_owned(),
+                );
+            }
             differs.extend(moved.begun.iter().map(|of| format!("a {} was begun since", of.word())));
-            differs
-                .extend(moved.ended.iter().map(|of| format!("a {} was going on, and is not now", of.word())));
+            differs.extend(moved.ended.iter().map(|of| {
+                let stays = if of.is_recorded() { "" } else { ", which stays so" };
+                format!("a {} was going on, and is not now{stays}", of.word())
+            }));
             if moved.state == State::Changed && moved.restaged {
                 differs.push("what is staged is not as it was then".to_owned());
             }
@@ -84,6 +92,9 @@ pub fn commands(moved: &Moved, to: &Id) -> Vec<String> {
         Step::Stage => {
             format!("snapback cat {to} .git/staged/entries | git update-index -z --index-info")
         }
+        Step::Mark(mark) => {
+            format!("snapback cat {to} .git/staged/{} | git {}", mark.file(), mark.command())
+        }
         Step::Resume(file) => {
             format!("snapback cat {to} .git/{file} > \"$(git rev-parse --git-path {file})\"")
         }
@@ -104,6 +115,15 @@ fn lost(moved: &Moved) -> String {
 }
 
 fn lost_refs(moved: &Moved) -> Option<String> {
+    // Another repository need not have what they named.
+    if moved.state == State::Replaced && !moved.lost_refs.is_empty() {
+        let names = moved
+            .lost_refs
+            .iter()
+            .map(|(name, id)| format!("{} at {}", one_line(&show_bytes(name)), short(id)));
+        let names: Vec<String> = first(names, NAMED).collect();
+        return Some(format!("refs that the other repository had: {}", names.join(", ")));
+    }
     let refs = named(&moved.lost_refs, &[]);
     refs.map(|refs| format!("refs of git are gone since, and stay so; to have them again: {refs}"))
 }
@@ -171,7 +191,7 @@ fn list(beyond: &Beyond, git: bool) -> Option<String> {
         if moved.state == State::Changed && moved.lost_staged {
             names.push("what is staged".to_owned());
         }
-        if !(moved.lost_refs.is_empty() && moved.moved_refs.is_empty()) {
+        if moved.unread || !(moved.lost_refs.is_empty() && moved.moved_refs.is_empty()) {
             names.push("refs of git".to_owned());
         }
     }

@@ -18,12 +18,12 @@ pub struct Announcement {
     pub rest: Vec<String>,
 }
 
-/// Says what `plan` will do to the project at `root`.
-pub fn announce(plan: &Plan, root: &Path, now: i64) -> Announcement {
+/// Says what `plan` will do to the project at `root`; of a redo, what is `redone`.
+pub fn announce(plan: &Plan, redone: Option<&str>, root: &Path, now: i64) -> Announcement {
     let counts = Counts::of(plan.changes.iter().map(|change| change.kind));
     let amount =
         if counts.total() == 0 { "nothing differs".to_owned() } else { counts.as_to_do(plan.action) };
-    let first = format!("{} in {}: {amount}", headline(plan, now), show(root));
+    let first = format!("{} in {}: {amount}", headline(plan, redone, now), show(root));
     // Edits after the run come first: they are what nobody expects to be undone.
     let others = plan.changes.iter().filter(|change| !change.by.is_some_and(By::is_edit));
     let mut rest = first_lines(plan.edits().chain(others), plan.changes.len());
@@ -44,12 +44,15 @@ fn first_lines<'a>(changes: impl Iterator<Item = &'a Difference>, count: usize) 
     first
 }
 
-fn headline(plan: &Plan, now: i64) -> String {
+fn headline(plan: &Plan, redone: Option<&str>, now: i64) -> String {
     let when = age(plan.to.created.0.as_millisecond(), now);
     let to = format!("{} ({when}, {})", plan.to.id, about(&plan.to));
     match plan.action {
         Action::Undo => format!("undo: to {to}"),
-        Action::Redo => format!("redo: to {to}"),
+        Action::Redo => match redone {
+            Some(what) => format!("redo of {what}: to {} ({when})", plan.to.id),
+            None => format!("redo: to {to}"),
+        },
         Action::Restore => format!("restore: from {to}"),
     }
 }
@@ -82,7 +85,8 @@ pub fn place(change: &Difference) -> String {
 pub fn refusals(items: &[NotRestored], what: &str) -> Vec<String> {
     let line = |item: &NotRestored| {
         let subject = if item.path.0.is_empty() { item.target.clone() } else { item.path.to_string() };
-        format!("{what}: {subject} ({})", super::words::one_line(&item.reason))
+        let part = if item.in_part { " in full" } else { "" };
+        format!("{what}{part}: {subject} ({})", super::words::one_line(&item.reason))
     };
     let mut lines: Vec<String> = items.iter().take(SHOWN).map(line).collect();
     let more = items.iter().skip(SHOWN).map(NotRestored::count).fold(0, u64::saturating_add);
@@ -176,6 +180,7 @@ mod tests {
             target: "tree".into(),
             path: Bytes(format!("f{n}").into_bytes()),
             reason: "not in the snapshot: unreadable".into(),
+            in_part: false,
         };
         let items: Vec<_> = (0..12).map(item).collect();
         let lines = refusals(&items, "not restored");

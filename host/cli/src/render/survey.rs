@@ -14,7 +14,9 @@ pub fn rows(survey: &Survey, asks: bool) -> Vec<(&'static str, String)> {
     let more = if survey.complete { "" } else { "more than " };
     let mut covers = format!("{more}{}, {}", count(survey.files, "file"), human(survey.bytes));
     if asks {
-        covers.push_str("; a first snapshot of that asks before it is taken (`--allow-huge` insists)");
+        covers.push_str(
+            "; a first snapshot of that asks before it is taken (`snapback run --allow-huge` insists)",
+        );
     }
     let mut rows = vec![("covers", covers)];
     if !survey.databases.is_empty() {

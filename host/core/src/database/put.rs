@@ -381,7 +381,7 @@ pub fn settle(call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
 struct Told<'a>(&'a Call);
 
 impl Note for Told<'_> {
-    fn note(&self, Refusal { path, reason, hint }: Refusal) {
+    fn note(&self, Refusal { path, reason, hint, .. }: Refusal) {
         let hint = hint.map_or(String::new(), |hint| format!(" (`{hint}`)"));
         self.0.report.refused(&self.0.target.name, &path, &format!("{reason}{hint}"));
     }

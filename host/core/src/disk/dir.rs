@@ -3,7 +3,7 @@
 //! Invariant: opening by name never follows a link and never blocks on a fifo.
 
 use super::failed;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, odd_hint};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
@@ -104,7 +104,7 @@ impl Dir {
         let stat = rustix::fs::fstat(&file).map_err(|e| failed(e, "could not read", &path()))?;
         let shown = || crate::error::show(&path());
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
-            return Err(Error::corrupt(format!("{} is not a file", shown())));
+            return Err(Error::corrupt(format!("{} is not a file", shown())).hint(odd_hint(&path())));
         }
         let mut bytes = Vec::with_capacity(u64::try_from(stat.st_size).unwrap_or(0).min(limit) as usize);
         file.take(limit + 1).read_to_end(&mut bytes).map_err(|e| failed(e, "could not read", &path()))?;

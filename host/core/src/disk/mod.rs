@@ -30,7 +30,7 @@ pub use lease::Writers;
 pub use lend::Lent;
 pub use power::PowerCut;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, odd_hint};
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
@@ -122,6 +122,10 @@ fn sentence(error: io::Error, op: &Op<'_>) -> Error {
         return told;
     }
     match rustix::fs::statvfs(op.dir) {
+        // Some file systems have only so many files; others say nothing of it.
+        Ok(fs) if fs.f_files > 0 && fs.f_favail == 0 => told.hint(
+            "no more files can be made there, however small (`df -i` shows it); `snapback gc` needs none",
+        ),
         Ok(fs) => {
             let free = fs.f_bavail.saturating_mul(fs.f_frsize);
             told.hint(format!(
@@ -137,8 +141,9 @@ fn sentence(error: io::Error, op: &Op<'_>) -> Error {
 pub(crate) fn failed(error: impl Into<io::Error>, doing: &str, path: &Path) -> Error {
     let error = error.into();
     if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
-        let path = crate::error::show(path);
-        return Error::new(Kind::Invalid, format!("{doing} {path}: it is a symbolic link"));
+        let shown = crate::error::show(path);
+        let error = Error::new(Kind::Invalid, format!("{doing} {shown}: it is a symbolic link"));
+        return error.hint(odd_hint(path));
     }
     Error::io(error, doing, path)
 }

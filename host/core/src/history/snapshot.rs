@@ -297,7 +297,7 @@ impl RunEnd {
 pub fn ids(snapshots: &Path) -> Result<Vec<Id>> {
     let names = match Dir::open(snapshots).and_then(|dir| dir.names()) {
         Err(error) if error.kind() == Kind::NotFound => return Ok(Vec::new()),
-        other => other?,
+        other => other.map_err(odd)?,
     };
     let mut ids: Vec<Id> =
         names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
@@ -311,6 +311,15 @@ pub(super) fn read(dir: &Path, name: &str, what: &str, limit: u64) -> Result<Vec
     let bytes = Dir::open(dir).and_then(|dir| dir.read(name.as_bytes(), limit));
     bytes.map_err(|error| match error.kind() {
         Kind::NotFound => Error::new(Kind::NotFound, format!("{what} is missing")),
-        _ => error,
+        _ => odd(error),
     })
+}
+
+/// What stands in the place of something of a store, and is none, is damage: nobody typed it.
+pub(crate) fn odd(error: Error) -> Error {
+    match (error.kind(), error.hint_text()) {
+        (Kind::Invalid, Some(hint)) => Error::corrupt(error.message()).hint(hint),
+        (Kind::Invalid, None) => Error::corrupt(error.message()),
+        _ => error,
+    }
 }

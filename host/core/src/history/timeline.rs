@@ -115,6 +115,9 @@ pub struct Timeline {
     pub last: Option<Record>,
     /// Its number: how many steps were taken in all.
     pub number: u64,
+    /// What the newest step began from, when that is not there any more: what stands on top is
+    /// older.
+    lost: Option<Id>,
     /// The newest state that a line names: no snapshot up to it is unknown here.
     newest: Option<Id>,
     /// How many steps of `done` and of `undone` are older than the last damage, if there
@@ -194,10 +197,17 @@ impl Timeline {
     pub fn keep(&mut self, exists: impl Fn(&Id) -> bool) {
         let kept = |step: &Step| exists(&step.before) && step.after.as_ref().is_none_or(&exists);
         let older = |steps: &[Step], older: usize| steps[..older].iter().filter(|step| kept(step)).count();
+        self.lost = self.done.last().filter(|step| !kept(step)).map(|step| step.before.clone());
         self.doubt.0 = self.doubt.0.map(|n| older(&self.done, n));
         self.doubt.1 = self.doubt.1.map(|n| older(&self.undone, n));
         self.done.retain(&kept);
         self.undone.retain(&kept);
+    }
+
+    /// What a step newer than `step` began from, where that cannot be gone back to: its snapshot
+    /// was lost, not dropped.
+    pub fn lost_above(&self, step: &Step) -> Option<&Id> {
+        self.lost.as_ref().filter(|lost| **lost > step.before)
     }
 
     /// The newest state that a line names, also one that names no step any more.

@@ -1,6 +1,7 @@
 //! Where the project is: the nearest root that is known or marked, from here upwards.
 //!
-//! Order: a root that the registry knows, at or above here; else the nearest
+//! Order: a root that the registry knows, or one whose store is known there as that of another
+//! place (it was moved or copied), at or above here; else the nearest
 //! directory with `snapback.toml`, `.snapback/` or `.git`; else here. The search does
 //! not go above the home directory or across a mount point, and passes over markers
 //! that belong to another user (a stranger's file above us must not decide what is
@@ -9,6 +10,7 @@
 use super::registry::Registry;
 use super::{STORE, config};
 use crate::error::{Error, Kind, Result, show};
+use crate::store::Store;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -39,7 +41,11 @@ pub fn plain(path: &Path) -> PathBuf {
 /// `home` bounds the search; `uid` is the user whose markers count.
 pub fn find(here: &Path, home: Option<&Path>, uid: u32, registry: &Registry) -> Found {
     let mut passed_over = Vec::new();
-    if let Some(known) = here.ancestors().find(|dir| registry.get(dir).is_some()) {
+    let known = here.ancestors().find(|dir| registry.get(dir).is_some());
+    // Only what lies in one is looked at for another that came there: else its marker says it.
+    let inside = |dir: &&Path| known.is_some_and(|known| *dir != known && dir.starts_with(known));
+    let moved = here.ancestors().take_while(inside).find(|dir| came_from_elsewhere(dir, uid, registry));
+    if let Some(known) = moved.or(known) {
         return Found { root: known.to_owned(), passed_over };
     }
     let device = fs::metadata(here).ok().map(|m| m.dev());
@@ -63,6 +69,13 @@ pub fn find(here: &Path, home: Option<&Path>, uid: u32, registry: &Registry) -> 
         }
     }
     Found { root: here.to_owned(), passed_over }
+}
+
+/// Whether `dir` has a store of this user's that is known as that of a place elsewhere.
+fn came_from_elsewhere(dir: &Path, uid: u32, registry: &Registry) -> bool {
+    let store = dir.join(STORE);
+    let is_own = fs::symlink_metadata(&store).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid);
+    is_own && Store::identity(&store).is_some_and(|id| registry.all().iter().any(|known| known.store == id))
 }
 
 /// Whether the project's folder is there: a directory, and reached without a link, which

@@ -125,6 +125,7 @@ impl Project {
                 target: stored.target.name.clone(),
                 path: Bytes::default(),
                 reason: format!("{} is gone, and {} cannot be written", show(Path::new(value)), show(at)),
+                in_part: false,
             });
         }
     }

@@ -2,6 +2,7 @@
 //! and things that are not covered and are not as they were. No restore brings any of it
 //! back; it is told before and after.
 
+use super::NotRestored;
 use super::plan::is_within;
 use super::scope::inside;
 use crate::error::Result;
@@ -86,6 +87,16 @@ impl Beyond {
             self.git.extend(git.map(|git| (target.to_owned(), git)));
         }
         Ok(())
+    }
+
+    /// What should have been captured, was not, and is not as it was.
+    pub(super) fn holes(&self) -> impl Iterator<Item = NotRestored> {
+        self.uncovered.iter().filter(|item| item.why.is_hole()).map(|item| NotRestored {
+            target: item.target.clone(),
+            path: item.path.clone(),
+            reason: format!("not captured, and left as it is: {}", item.why.word()),
+            in_part: false,
+        })
     }
 
     /// Whether there is nothing to tell.

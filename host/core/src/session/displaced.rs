@@ -107,6 +107,7 @@ impl Project {
             reason: format!(
                 "something that no snapshot has stands in the place of its directory (mend it: mv {word} {word}.other)"
             ),
+            in_part: false,
         });
         Ok(())
     }
@@ -125,7 +126,7 @@ impl Project {
 /// Why a restore leaves the directory of `target`, whose place is taken.
 pub(super) fn left(target: &str) -> NotRestored {
     let reason = "something else stands in the place of its directory".to_owned();
-    NotRestored { target: target.to_owned(), path: Bytes::default(), reason }
+    NotRestored { target: target.to_owned(), path: Bytes::default(), reason, in_part: false }
 }
 
 /// Whether the directories of `captured` were empty, or not there.

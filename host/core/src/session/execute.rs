@@ -23,7 +23,7 @@ use crate::tree::Plans;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Something that a restore left as it was.
+/// Something that a restore left as it was, or something of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotRestored {
     /// The target.
@@ -32,6 +32,8 @@ pub struct NotRestored {
     pub path: Bytes,
     /// Why.
     pub reason: String,
+    /// Only something besides its content: its owner, its mode, an attribute.
+    pub in_part: bool,
 }
 
 impl NotRestored {
@@ -68,7 +70,8 @@ type At<'a> = (&'a str, &'a [u8]);
 impl<'a> Left<'a> {
     fn of(whole: &'a [NotRestored], alone: &'a [NotRestored]) -> Self {
         let at = |item: &'a NotRestored| (&*item.target, &*item.path.0);
-        Self { whole: whole.iter().map(at).collect(), alone: alone.iter().map(at).collect() }
+        let alone = alone.iter().filter(|item| !item.in_part);
+        Self { whole: whole.iter().map(at).collect(), alone: alone.map(at).collect() }
     }
 
     fn has(&self, change: &Difference) -> bool {
@@ -116,6 +119,8 @@ pub struct Outcome {
     pub changes: Vec<Difference>,
     /// What was left as it was.
     pub not_restored: Vec<NotRestored>,
+    /// Some of that could be put back once what was in the way is not any more.
+    pub again: bool,
 }
 
 impl Session {
@@ -145,8 +150,14 @@ impl Session {
                 saved_as: None,
                 changes: Vec::new(),
                 not_restored: plan.not_restored,
+                again: false,
             });
         }
+        // A step of which nothing could be put back is still to be taken back.
+        if plan.is_empty() && !plan.in_the_way.is_empty() && !partial {
+            return Err(in_the_way(&plan));
+        }
+        let mut again = !plan.in_the_way.is_empty();
         let own = matches!(plan.saved, Saved::New(_));
         let mut saved = match plan.saved {
             // Its times may be others: what is put back is what is there now.
@@ -190,7 +201,9 @@ impl Session {
                 holds: HashMap::new(),
                 failed: plan.blocked,
             };
-            not_restored.extend(self.put_back(&mut going).inspect_err(|_| self.mirror(None))?);
+            let refused = self.put_back(&mut going).inspect_err(|_| self.mirror(None))?;
+            again |= refused.iter().any(|item| !item.in_part);
+            not_restored.extend(refused);
             let left = Left::of(&going.failed, &not_restored);
             changes.retain(|change| !left.has(change));
             self.note(&journal)?;
@@ -210,6 +223,7 @@ impl Session {
             saved_as: Some(saved.id),
             changes,
             not_restored: distinct(not_restored),
+            again,
         })
     }
 
@@ -222,7 +236,7 @@ impl Session {
                 Ok(refused) => not_restored.extend(refused),
                 Err(error) if going.partial => {
                     let (target, path) = (name.clone(), Bytes::default());
-                    let failed = NotRestored { target, path, reason: error.to_string() };
+                    let failed = NotRestored { target, path, reason: error.to_string(), in_part: false };
                     going.failed.push(failed.clone());
                     not_restored.push(failed);
                 }
@@ -353,6 +367,17 @@ const STOPPING: &str = "stopping: what was done is put back first; stopped once 
 fn stopped() -> Error {
     Error::new(Kind::Cancelled, "stopped as asked: what was done is put back, and all is as it was before")
         .hint("give the same command again when you want it after all")
+}
+
+/// Nothing of `plan` can be done.
+fn in_the_way(plan: &Plan) -> Error {
+    let mut text = "nothing was put back, since something else is in the way:".to_owned();
+    for item in plan.in_the_way.iter().take(SHOWN) {
+        text.push_str(&format!("\n  {}: {}", item.path, item.reason));
+    }
+    let hint =
+        "move that away and try again; `--partial` passes this step over, and the one before it is next";
+    Error::new(Kind::Changed, text).hint(hint)
 }
 
 fn unfinished(first: &Error, second: &Error) -> Error {

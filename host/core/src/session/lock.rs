@@ -86,7 +86,7 @@ impl Session {
             let _ = store.settle();
         }
         let dir = store.dir().try_clone()?;
-        let snapshots = dir.child(b"snapshots")?;
+        let snapshots = dir.child(b"snapshots").map_err(crate::history::snapshot::odd)?;
         project.store = Some(store);
         let mut session = Self { project, dir, snapshots, finished: None, forgotten: None, _lock: lock };
         session.sweep()?;

@@ -8,7 +8,8 @@ use super::capture::directories;
 use super::diff::{Difference, What};
 use super::scope::{base, directory_base, is_volume, volume_base};
 use crate::database::{Database, may_be_database};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, shell_word};
+use crate::history::Id;
 use crate::history::snapshot::{Captured, Snapshot};
 use crate::object::ObjectKind;
 use crate::store::Source;
@@ -145,11 +146,30 @@ impl Project {
             {
                 (Found::There(_), _) | (_, Found::There(_)) => continue,
                 (Found::LeftOut(why), _) => format!("{path} is not in snapshot {}: {why}", to.id),
+                (_, Found::LeftOut(why)) => format!("{path} is not covered, and stays as it is: {why}"),
                 (Found::Missing, _) => format!("there is no {path}, neither now nor in snapshot {}", to.id),
             };
-            return Err(Error::new(Kind::NotFound, why).hint("`snapback show` says what a snapshot lacks"));
+            let hint = match self.newest_with(source, path)? {
+                Some(id) => format!(
+                    "snapshot {id} has it: `snapback restore {id} --path {}`",
+                    shell_word(OsStr::from_bytes(&path.0))
+                ),
+                None => "`snapback show` says what a snapshot lacks".to_owned(),
+            };
+            return Err(Error::new(Kind::NotFound, why).hint(hint));
         }
         Ok(())
+    }
+
+    /// The newest snapshot that has something at `path`, of those that can be read.
+    fn newest_with(&self, source: &dyn Source, path: &Bytes) -> Result<Option<Id>> {
+        for id in self.ids()? {
+            let Ok(snapshot) = self.load(&id) else { continue };
+            if let Ok(Found::There(_)) = look(&self.env.root, source, &snapshot.targets, &path.0) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether at `path`, which a database is known by, a tree has something that is none: in

@@ -43,7 +43,7 @@ impl Project {
         for claim in self.claims(&stored.target)? {
             if let Some(reason) = self.why_not_written(&claim.path)? {
                 let (target, path) = (stored.target.name.clone(), Bytes(claim.path));
-                found.blocked.push(NotRestored { target, path, reason });
+                found.blocked.push(NotRestored { target, path, reason, in_part: false });
             }
         }
         Ok(())

@@ -67,7 +67,7 @@ pub use verify::Verification;
 
 use crate::backend::{Backends, Call, Cancel, Recent, Target};
 use crate::disk::{Dir, Disk};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, shell_word};
 use crate::history::clock::Clock;
 use crate::history::snapshot::{self, Snapshot};
 use crate::history::timeline::{Record, Timeline};
@@ -268,8 +268,22 @@ impl Project {
     pub fn need_store(&self) -> Result<&Arc<Store>> {
         self.store.as_ref().ok_or_else(|| {
             let why = format!("there are no snapshots of {} yet", crate::error::show(&self.env.root));
-            Error::new(Kind::NotFound, why).hint("`snapback run -- COMMAND` or `snapback snap` takes one")
+            let hint = match self.known_beneath() {
+                Some(root) => format!(
+                    "there are of {0}: `-C {0}` works there, and `snapback list --all` names all projects",
+                    shell_word(root)
+                ),
+                None => "`snapback run -- COMMAND` or `snapback snap` takes one".to_owned(),
+            };
+            Error::new(Kind::NotFound, why).hint(hint)
         })
+    }
+
+    /// A project that is known and lies in this one, as used last.
+    pub fn known_beneath(&self) -> Option<PathBuf> {
+        let (root, registry) = (&self.env.root, self.registry());
+        let all = registry.all().into_iter().map(|known| known.root.path().to_owned());
+        all.filter(|at| at != root && at.starts_with(root)).max_by_key(|at| registry.used(at))
     }
 
     /// What the timeline says: steps whose snapshots are there, also those that were taken

@@ -59,6 +59,11 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn not_restored(target: &str, subject: &[u8], reason: &str, in_part: bool) -> NotRestored {
+    let (target, path) = (target.to_owned(), Bytes(subject.to_vec()));
+    NotRestored { target, path, reason: reason.to_owned(), in_part }
+}
+
 impl Report for Noted {
     fn log(&self, target: &str, level: &str, message: &str) {
         self.inner.log(target, level, message);
@@ -78,17 +83,18 @@ impl Report for Noted {
     }
 
     fn refused(&self, target: &str, subject: &[u8], reason: &str) {
-        held(&self.refused).push(NotRestored {
-            target: target.to_owned(),
-            path: Bytes(subject.to_vec()),
-            reason: reason.to_owned(),
-        });
+        held(&self.refused).push(not_restored(target, subject, reason, false));
         self.inner.refused(target, subject, reason);
     }
 
     fn stays(&self, target: &str, why: &str) {
         let (target, path, reason) = (target.to_owned(), Bytes::default(), why.to_owned());
-        held(&self.late.0).push(NotRestored { target, path, reason });
+        held(&self.late.0).push(NotRestored { target, path, reason, in_part: false });
+    }
+
+    fn partly(&self, target: &str, subject: &[u8], reason: &str) {
+        held(&self.refused).push(not_restored(target, subject, reason, true));
+        self.inner.partly(target, subject, reason);
     }
 
     fn begin(&self, title: &str, total: Option<u64>, unit: &str) {

@@ -21,7 +21,7 @@ use crate::project::nearest;
 use crate::store::{Store, Writer};
 use crate::text::Bytes;
 use crate::tree::Plans;
-use crate::tree::compare::Fate;
+use crate::tree::compare::{ChangeKind, Fate};
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
@@ -71,10 +71,14 @@ pub struct Plan {
     pub changes: Vec<Difference>,
     /// What lies beyond the snapshot, and is not as it was then.
     pub beyond: Beyond,
+    /// What a newer step began from: its snapshot is lost, so it is passed over.
+    pub lost: Option<Id>,
     /// Targets that the snapshot was taken without: they stay as they are.
     pub lacks: Vec<String>,
     /// What will not come back, as far as the snapshot says.
     pub not_restored: Vec<NotRestored>,
+    /// Of that, what does not come back since something else is in the way.
+    pub in_the_way: Vec<NotRestored>,
     /// What cannot be done: nothing is begun then, unless what is left is wanted.
     pub blocked: Vec<NotRestored>,
     /// What the next undo would take back after this one.
@@ -219,7 +223,7 @@ impl Project {
         let (mut not_restored, mut preflight) = (Vec::new(), Preflight::default());
         for (target, error) in uncaptured.into_inner().unwrap_or_else(PoisonError::into_inner) {
             let (path, reason) = (Bytes::default(), error.to_string());
-            not_restored.push(NotRestored { target, path, reason });
+            not_restored.push(NotRestored { target, path, reason, in_part: false });
         }
         let stored = current.iter().map(|now| self.of_target(&to, now, &writer));
         let stored: Vec<Captured> = stored.collect::<Result<_>>()?;
@@ -257,14 +261,20 @@ impl Project {
         if begun.is_some_and(|begun| holds_with_git(&*writer, &begun, &to.targets).unwrap_or(false)) {
             changes.clear();
         }
+        // Not what would only be removed.
+        let comes = |left: &&NotRestored| {
+            changes.iter().any(|change| change.kind != ChangeKind::Deleted && left.is_about(change))
+        };
+        let in_the_way = preflight.left.iter().filter(comes).cloned().collect();
         changes.retain(|change| !preflight.left.iter().any(|left| left.is_about(change)));
         changes.shrink_to_fit();
         not_restored.extend(preflight.left);
         not_restored.extend(preflight.notes);
-        let not_restored = distinct(not_restored);
         let mut beyond = Beyond::between(&*writer, &to.targets, &current, (root, paths))?;
         // What is hidden is among what will not come back.
         beyond.uncovered.retain(|item| item.fate != Fate::Hidden);
+        not_restored.extend(beyond.holes());
+        let not_restored = distinct(not_restored);
         // A volume that is to the byte as it was, times among it, and a database that is as it was
         // are not touched: nobody who uses them is held or waited for. Trees are, since databases in
         // them leave traces in times.
@@ -286,14 +296,18 @@ impl Project {
             Action::Undo => timeline.done.iter().rev().nth(1).cloned(),
             _ => None,
         };
+        let undone = step.as_ref().filter(|_| *ask == Ask::Undo);
+        let lost = undone.and_then(|step| timeline.lost_above(step)).cloned();
         Ok(Plan {
             action,
             step,
+            lost,
             saved,
             changes,
             beyond,
             lacks: if narrowed { Vec::new() } else { to.skipped.clone() },
             not_restored,
+            in_the_way,
             blocked: preflight.blocked,
             next,
             running: self.running()?,
@@ -348,12 +362,15 @@ pub(super) fn nothing(timeline: &Timeline, what: &str) -> Error {
     let error = Error::new(Kind::NotFound, format!("there is nothing to {what}"));
     match what {
         "undo" if !timeline.undone.is_empty() => {
-            error.hint("`snapback redo` does the last undone step again")
+            error.hint("`snapback redo` does the last undone step again; `snapback restore ID` goes to any snapshot that `snapback list` shows")
         }
         "undo" => error.hint(
             "`snapback run -- COMMAND` makes a step that can be undone; `snapback list` shows what is stored",
         ),
-        _ => error.hint("only a step that was undone can be redone, and a new run ends that"),
+        _ => error.hint(
+            "only a step that was undone can be redone, and a new run ends that; what an undo replaced is in \
+             `snapback list`, and `snapback restore ID` goes there",
+        ),
     }
 }
 
@@ -396,6 +413,7 @@ fn lost_with<'a>(stored: &'a Captured, paths: &'a [Bytes]) -> impl Iterator<Item
         target: stored.target.name.clone(),
         path: path.clone(),
         reason: format!("not in the snapshot: {reason}"),
+        in_part: false,
     })
 }
 
@@ -409,6 +427,7 @@ fn holes(store: &Arc<Store>, stored: &Captured, paths: &[Bytes]) -> Result<Vec<N
                     target: stored.target.name.clone(),
                     path: Bytes(item.path),
                     reason: format!("not in the snapshot: {}", item.why.word()),
+                    in_part: false,
                 });
             }
         }

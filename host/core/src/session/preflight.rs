@@ -79,6 +79,7 @@ impl Project {
                     None => refusal.reason.clone(),
                 },
                 path: Bytes(refusal.path.clone()),
+                in_part: refusal.in_part,
             };
             found.blocked.extend(plan.refusals.iter().map(of));
             found.left.extend(plan.left.iter().map(of));

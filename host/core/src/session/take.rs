@@ -278,7 +278,7 @@ impl Project {
         }
         let which = if Some(&*env.root) == home { "your home directory" } else { "the whole system" };
         Err(Error::new(Kind::TooLarge, format!("{} is {which}, not a project", show(&env.root)))
-            .hint("change into a project, or insist with `--allow-huge`"))
+            .hint("change into a project; `snapback run --allow-huge -- COMMAND` (or `snap`) insists"))
     }
 }
 

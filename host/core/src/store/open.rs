@@ -149,6 +149,13 @@ impl Store {
         format.is_ok_and(|format| version(&format).is_some())
     }
 
+    /// The identity of the store at `path`, of whatever version; none where there is none.
+    pub(crate) fn identity(path: &Path) -> Option<String> {
+        let bytes = Dir::open(path).and_then(|dir| dir.read(ID, 64)).ok()?;
+        let id = String::from_utf8(bytes.strip_suffix(b"\n")?.to_vec()).ok()?;
+        is_id(id.as_bytes()).then_some(id)
+    }
+
     fn with(disk: Disk, dir: Dir) -> Result<Arc<Self>> {
         let packs = sub(&disk, &dir, PACKS).map_err(|e| odd(dir.path(), e))?;
         Ok(Arc::new(Self {
@@ -168,7 +175,7 @@ impl Store {
         match self.tmp.get() {
             Some(tmp) => Ok(tmp),
             None => {
-                let tmp = sub(&self.disk, &self.dir, TMP)?;
+                let tmp = sub(&self.disk, &self.dir, TMP).map_err(|e| odd(self.path(), e))?;
                 Ok(self.tmp.get_or_init(|| tmp))
             }
         }
@@ -211,7 +218,14 @@ fn sub(disk: &Disk, dir: &Dir, name: &[u8]) -> Result<Dir> {
 
 /// What is found in the place of something of a store, and can be no part of one.
 pub(super) fn odd(path: &Path, error: Error) -> Error {
-    if error.kind() == Kind::Invalid { not_a_store(path, error.message()) } else { error }
+    if error.kind() != Kind::Invalid {
+        return error;
+    }
+    let told = not_a_store(path, error.message());
+    match error.hint_text() {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
 }
 
 /// How `format` is made good by hand: what wrote the store is not for us to say.

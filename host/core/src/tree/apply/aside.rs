@@ -10,7 +10,7 @@
 //! Invariant: nothing is removed from here that was not compared with what is stored.
 //! What somebody wrote after the capture goes to `saved/` and stays.
 
-use super::place::{Place, Places};
+use super::place::{Place, Places, Volume};
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::object::{Key, ObjectKind};
@@ -44,18 +44,15 @@ pub struct Aside<'a> {
     pub inherits: bool,
 }
 
-/// The device and the mount of a directory: names can be moved within one.
-type FileSystem = (u64, u64);
-
 /// All directories aside of one restore.
 pub struct Asides<'a> {
     disk: &'a Disk,
     store: &'a Dir,
     /// Names one restore's target and setting: their leftovers are told apart.
     scope: String,
-    /// The store's, and the file system and mount that it lies on.
-    main: (Arc<Aside<'a>>, FileSystem),
-    others: Mutex<Vec<(FileSystem, Arc<Aside<'a>>)>>,
+    /// The store's, and what it lies on.
+    main: (Arc<Aside<'a>>, Volume),
+    others: Mutex<Vec<(Volume, Arc<Aside<'a>>)>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -165,9 +162,8 @@ impl<'a> Asides<'a> {
         let scope = hex(&name.hash()[..8]);
         let top = make_dir(disk, store, ASIDE)?;
         let main = Aside::open(make_dir(disk, &top, scope.as_bytes())?, None)?;
-        let stat =
-            Stat::of_open(&main.dir).map_err(|e| Error::io(e, "could not look at", main.dir.path()))?;
-        let main = (Arc::new(main), (stat.dev, stat.mount));
+        let volume = Volume::of_open(&main.dir)?;
+        let main = (Arc::new(main), volume);
         Ok(Self { disk, store, scope, main, others: Mutex::default() })
     }
 

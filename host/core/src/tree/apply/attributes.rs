@@ -167,8 +167,10 @@ impl Attributes<'_> {
         match mtime {
             Some(mtime) if stat.mtime != mtime => {
                 touched = true;
-                if !permitted(on.set_times(self.disk, mtime))? {
-                    self.note.note(Refusal::new(path, "its time could not be given back"));
+                // That of somebody else's directory is no part of what a state is.
+                let is_dir = matches!(entry.node, Node::Dir(_));
+                if !permitted(on.set_times(self.disk, mtime))? && !is_dir {
+                    self.note.note(Refusal::partly(path, "its time could not be given back"));
                 }
             }
             _ => {}
@@ -204,7 +206,7 @@ impl Attributes<'_> {
             hint = format!("{hint} && sudo chmod {:04o} {shown}", entry.mode);
         }
         let reason = format!("its owner {}:{}{what} could not be given back", want.0, want.1);
-        self.note.note(Refusal::new(path, reason).hint(hint));
+        self.note.note(Refusal::partly(path, reason).hint(hint));
         Ok(got)
     }
 
@@ -224,7 +226,7 @@ impl Attributes<'_> {
         if touch && !permitted(on.set_mode(self.disk, want))? {
             let shown = self.word(path);
             self.note.note(
-                Refusal::new(path, format!("its mode {want:04o} could not be given back"))
+                Refusal::partly(path, format!("its mode {want:04o} could not be given back"))
                     .hint(format!("sudo chmod {want:04o} {shown}")),
             );
         }
@@ -232,7 +234,7 @@ impl Attributes<'_> {
         if lost != 0 && (uid, gid) == (entry.uid, entry.gid) {
             let shown = self.word(path);
             self.note.note(
-                Refusal::new(path, format!("its {} could not be given back", bits(lost)))
+                Refusal::partly(path, format!("its {} could not be given back", bits(lost)))
                     .hint(format!("sudo chmod {:04o} {shown}", entry.mode)),
             );
         }
@@ -268,9 +270,10 @@ impl Attributes<'_> {
             match on.remove_xattr(self.disk, name) {
                 Err(e) if e.is(rustix::io::Errno::NODATA) => {}
                 done if permitted(done.clone())? => {}
-                _ => self
-                    .note
-                    .note(Refusal::new(path, format!("its attribute {} could not be removed", named(name)))),
+                _ => self.note.note(Refusal::partly(
+                    path,
+                    format!("its attribute {} could not be removed", named(name)),
+                )),
             }
         }
         for xattr in entry.xattrs.iter().filter(|xattr| !have.contains(xattr)) {
@@ -278,7 +281,8 @@ impl Attributes<'_> {
             let no_room = matches!(&done, Err(e) if e.kind() == Kind::NoSpace);
             if no_room || !permitted(done)? {
                 let name = named(&xattr.0);
-                self.note.note(Refusal::new(path, format!("its attribute {name} could not be given back")));
+                self.note
+                    .note(Refusal::partly(path, format!("its attribute {name} could not be given back")));
             }
         }
         Ok(true)

@@ -34,9 +34,13 @@ pub fn restore(dir: &Directory, call: &Call, stored: &Key, current: &Key) -> Res
         };
         let outcome = carry_out(request, plan)?;
         let target = &call.target.name;
-        for Refusal { path, reason, hint } in outcome.refused.iter().chain(&outcome.notes) {
+        for Refusal { path, reason, hint, in_part } in outcome.refused.iter().chain(&outcome.notes) {
             let hint = hint.as_ref().map_or(String::new(), |hint| format!(" (`{hint}`)"));
-            call.report.refused(target, path, &format!("{reason}{hint}"));
+            let reason = format!("{reason}{hint}");
+            match in_part {
+                true => call.report.partly(target, path, &reason),
+                false => call.report.refused(target, path, &reason),
+            }
         }
         // What is to be there is: nothing of this was refused.
         lines(&outcome.saved).iter().for_each(|line| call.report.log(target, "warn", line));

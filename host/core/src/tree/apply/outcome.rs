@@ -30,12 +30,19 @@ pub struct Refusal {
     pub reason: String,
     /// What would mend it, such as a command.
     pub hint: Option<String>,
+    /// Only something of it was not done: its content is what it should be.
+    pub in_part: bool,
 }
 
 impl Refusal {
     /// `path` is left as it is because of `reason`.
     pub fn new(path: &[u8], reason: impl Into<String>) -> Self {
-        Self { path: path.to_vec(), reason: reason.into(), hint: None }
+        Self { path: path.to_vec(), reason: reason.into(), hint: None, in_part: false }
+    }
+
+    /// Of `path`, something other than its content is left as it is because of `reason`.
+    pub fn partly(path: &[u8], reason: impl Into<String>) -> Self {
+        Self { in_part: true, ..Self::new(path, reason) }
     }
 
     /// The same with what would mend it.

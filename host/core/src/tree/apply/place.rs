@@ -9,7 +9,7 @@ use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::tree::scan::{Stat, stat_in};
 use crate::tree::statcache::{DirRecord, StatCache};
-use rustix::fs::{Access, AtFlags};
+use rustix::fs::{Access, AtFlags, IFlags};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,6 +18,35 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 const KEPT: usize = 192;
 /// What the owner needs to work in a directory.
 const OWNER: u32 = 0o700;
+
+/// Within what names can be moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    device: u64,
+    mount: u64,
+    /// What is made in a directory counts for the quota of a project, which inherits to all
+    /// beneath: nothing is moved into it that counts for another (ext4, xfs). Nested projects
+    /// are not told apart.
+    of_project: bool,
+}
+
+impl Volume {
+    /// That of the open directory `dir`.
+    ///
+    /// # Errors
+    /// When it cannot be looked at.
+    pub fn of_open(dir: &Dir) -> Result<Self> {
+        let stat = Stat::of_open(dir).map_err(|e| Error::io(e, "could not look at", dir.path()))?;
+        Ok(Self::of(dir, &stat))
+    }
+
+    fn of(dir: &Dir, stat: &Stat) -> Self {
+        // Where a file system has no such flags, it has no such projects.
+        let flags = rustix::fs::ioctl_getflags(dir).unwrap_or(IFlags::empty());
+        let of_project = flags.contains(IFlags::PROJECT_INHERIT);
+        Self { device: stat.dev, mount: stat.mount, of_project }
+    }
+}
 
 /// An open directory of the tree that is restored.
 pub struct Place<'a> {
@@ -30,12 +59,14 @@ pub struct Place<'a> {
     writable: AtomicBool,
     witness: Option<&'a StatCache>,
     record: OnceLock<Option<DirRecord<'a>>>,
+    volume: OnceLock<Volume>,
 }
 
 impl<'a> Place<'a> {
     fn new(dir: Dir, path: Vec<u8>, witness: Option<&'a StatCache>) -> Result<Self> {
         let stat = Stat::of_open(&dir).map_err(|e| Error::io(e, "could not look at", dir.path()))?;
-        Ok(Self { dir, path, stat, writable: AtomicBool::new(false), witness, record: OnceLock::new() })
+        let (writable, record, volume) = (AtomicBool::new(false), OnceLock::new(), OnceLock::new());
+        Ok(Self { dir, path, stat, writable, witness, record, volume })
     }
 
     /// What `name` in it is; none when it is not there.
@@ -54,9 +85,9 @@ impl<'a> Place<'a> {
         rustix::fs::accessat(&self.dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
     }
 
-    /// The file system and the mount: within one, names can be moved.
-    pub fn volume(&self) -> (u64, u64) {
-        (self.stat.dev, self.stat.mount)
+    /// Within what names can be moved in and out of it.
+    pub fn volume(&self) -> Volume {
+        *self.volume.get_or_init(|| Volume::of(&self.dir, &self.stat))
     }
 }
 

@@ -171,9 +171,12 @@ fn with_numbers(error: Error, dir: &Directory, cache: &StatCache, writer: &Write
     let (Ok(needed), Ok((free, floor))) = (needed, writer.space()) else { return error };
     let mut hint = format!("up to {} are needed, and {} are free", size_text(needed), size_text(free));
     if floor > 0 {
-        hint.push_str(&format!(", of which {} are to stay free (`min-free`)", size_text(floor)));
+        hint.push_str(&format!(
+            ", of which {} are to stay free (`min-free` of the user's config)",
+            size_text(floor)
+        ));
     }
-    error.hint(format!("{hint}; `snapback gc` frees space without needing any"))
+    error.hint(format!("{hint}: move something large and new away, or let `snapback gc` drop old snapshots"))
 }
 
 /// The root that must be covered: of the same setting, in the parts that will be restored.

@@ -19,8 +19,12 @@ pub(super) const HASHES: [usize; 2] = [20, 32];
 /// The flag of an entry that has more flags, and the bits that are the length of its name.
 const EXTENDED: u16 = 0x4000;
 const LENGTH: u16 = 0xfff;
-/// The flag among these of an entry that is only meant to be added.
+/// The flag of an entry that is taken for unchanged without a look.
+const ASSUMED: u16 = 0x8000;
+/// The flags among the further ones of an entry that is only meant to be added, and of one that
+/// is not to be in the work tree.
 const INTENT: u16 = 0x2000;
+const SKIPPED: u16 = 0x4000;
 
 /// One entry.
 pub(super) struct Item<'i> {
@@ -30,6 +34,9 @@ pub(super) struct Item<'i> {
     pub stage: u16,
     /// Nothing of it is staged but its name.
     pub intent: bool,
+    /// The work tree is not asked for it: it is not meant to be there, or to be unchanged.
+    pub skipped: bool,
+    pub assumed: bool,
     pub path: &'i [u8],
 }
 
@@ -74,6 +81,8 @@ pub(super) fn each(index: &[u8], hash: usize, tell: &mut dyn FnMut(&Item<'_>) ->
             object: &index[begin + FIXED..flags],
             stage: bits >> 12 & 3,
             intent: more & INTENT != 0,
+            skipped: more & SKIPPED != 0,
+            assumed: bits & ASSUMED != 0,
             path: &path,
         };
         if !tell(&item) {

@@ -28,7 +28,7 @@ pub(crate) use settings::each;
 pub(in crate::tree) use settings::read;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) use staged::staged_in;
-pub use staged::{By, Staged};
+pub use staged::{By, Mark, Staged};
 pub(crate) use tracked::Tracked;
 pub use way_back::Step;
 

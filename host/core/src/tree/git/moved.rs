@@ -40,6 +40,8 @@ pub struct Moved {
     pub restaged: bool,
     /// Something that was staged is not, as far as that shows.
     pub lost_staged: bool,
+    /// Refs, HEAD among them, may have moved: they are in a form that is not read.
+    pub unread: bool,
     /// Nothing that git has now names the commit that HEAD led to before.
     pub lost_commit: bool,
     /// Branches, tags and the stash that are gone: name, object.
@@ -128,6 +130,11 @@ pub fn moved(source: &dyn Source, before: &Root, now: &Root) -> Result<Option<Mo
             (moved.begun, moved.ended) = (begun(then, here), begun(here, then));
             moved.restaged = restaged(then, here) == Some(true);
             let listed = |of: &Position| of.staged.as_ref().is_some_and(|staged| staged.by == By::List);
+            moved.unread = then.unread != here.unread;
+            if moved.unread {
+                // What to stage again would stand on a commit that nobody knows.
+                moved.steps.clear();
+            }
             moved.lost_staged = moved.restaged && (listed(then) || !listed(here));
         }
         moved.lost_commit = match &then.commit {
@@ -168,6 +175,7 @@ impl Moved {
             ended: Vec::new(),
             restaged: false,
             lost_staged: false,
+            unread: false,
             lost_commit: false,
             lost_refs: Vec::new(),
             moved_refs: Vec::new(),
@@ -178,6 +186,7 @@ impl Moved {
         self.begun.is_empty()
             && self.ended.is_empty()
             && !self.restaged
+            && !self.unread
             && self.lost_refs.is_empty()
             && self.moved_refs.is_empty()
     }

@@ -63,6 +63,11 @@ impl Operation {
         }
     }
 
+    /// Whether all that git needs to be in the middle of it again is recorded.
+    pub fn is_recorded(self) -> bool {
+        self.file().is_some()
+    }
+
     /// The file that is all that git needs to be in the middle of it again.
     pub(super) fn file(self) -> Option<&'static str> {
         match self {

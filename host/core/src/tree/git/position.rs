@@ -2,7 +2,7 @@
 //! what a capture recorded of it.
 
 use super::operation::Operation;
-use super::staged::Staged;
+use super::staged::{Mark, Staged};
 use crate::error::Result;
 use crate::object::Key;
 use crate::store::Source;
@@ -27,6 +27,8 @@ pub struct Position {
     /// What was staged; none when that is not known.
     pub staged: Option<Staged>,
     refs: BTreeMap<Vec<u8>, Ref>,
+    /// Files of refs in a form that is not read: path, content.
+    pub(super) unread: Vec<(Vec<u8>, Key)>,
 }
 
 /// What HEAD is.
@@ -64,15 +66,19 @@ impl Position {
     /// Only when what is stored cannot be read: what git itself would not understand is
     /// not known.
     pub fn read(source: &dyn Source, record: &Key) -> Result<Self> {
-        let mut all = Vec::new();
+        let (mut all, mut unread) = (Vec::new(), Vec::new());
         files(source, record, &|path| !path.starts_with(b"logs"), &mut |path, entry| {
+            if let (Node::File { content, .. }, true) = (&entry.node, path.starts_with(b"reftable/")) {
+                unread.push((path.to_vec(), *content));
+            }
             // A list is long, and what is in the others is not asked for.
             let is_read = is_ref_file(path) || matches!(path, b"staged/hash" | b"staged/tree");
             let text = if is_read { text(source, &entry)? } else { Vec::new() };
             all.push((path.to_vec(), text));
             Ok(())
         })?;
-        Ok(Self::of(all))
+        unread.sort_unstable();
+        Ok(Self { unread, ..Self::of(all) })
     }
 
     /// What files of a repository say: path, content; of a link, what a file in its place
@@ -81,6 +87,7 @@ impl Position {
         let mut position = Self::default();
         let (mut head, mut loose) = (None, BTreeMap::new());
         let (mut hash, mut tree, mut listed, mut under_way) = (None, None, false, Vec::new());
+        let mut marks = Vec::new();
         for (path, text) in files {
             match &path[..] {
                 b"HEAD" => head = parse(&text),
@@ -88,6 +95,9 @@ impl Position {
                 b"staged/tree" => tree = object_id(text.trim_ascii()),
                 b"staged/entries" => listed = true,
                 b"packed-refs" => position.add_packed(&text),
+                [b's', b't', b'a', b'g', b'e', b'd', b'/', name @ ..] => {
+                    marks.extend(Mark::ALL.into_iter().filter(|mark| mark.file().as_bytes() == name));
+                }
                 _ if is_ref_file(&path) => loose.extend(parse(&text).map(|found| (path, found))),
                 _ => under_way.extend(Operation::told_by(&path)),
             }
@@ -96,7 +106,8 @@ impl Position {
             under_way.sort();
             under_way.dedup();
             position.under_way = Some(under_way);
-            position.staged = Staged::of(&hash, tree, listed);
+            marks.sort_by_key(|mark| *mark as u8);
+            position.staged = Staged::of(&hash, tree, listed, marks);
         }
         // A loose ref hides the packed one.
         position.refs.append(&mut loose);

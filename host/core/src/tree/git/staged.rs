@@ -19,6 +19,61 @@ pub struct Staged {
     pub hash: String,
     /// What names all entries.
     pub by: By,
+    /// What entries are marked as, each recorded in a list.
+    pub marks: Vec<Mark>,
+}
+
+/// What an entry can be marked as besides: no tree says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Only meant to be added.
+    Intent,
+    /// Not to be in the work tree.
+    Skipped,
+    /// Taken for unchanged.
+    Assumed,
+}
+
+impl Mark {
+    /// All of them, in the order in which they are made again.
+    pub(super) const ALL: [Self; 3] = [Self::Intent, Self::Skipped, Self::Assumed];
+
+    /// The file of the record that lists the paths.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Intent => "intent-to-add",
+            Self::Skipped => "skip-worktree",
+            Self::Assumed => "assume-unchanged",
+        }
+    }
+
+    /// The words for git that mark the paths that it reads.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Intent => "--literal-pathspecs add -f -N --pathspec-from-file=- --pathspec-file-nul",
+            Self::Skipped => "update-index -z --skip-worktree --stdin",
+            Self::Assumed => "update-index -z --assume-unchanged --stdin",
+        }
+    }
+
+    fn is_of(self, item: &Item<'_>) -> bool {
+        match self {
+            Self::Intent => item.intent,
+            Self::Skipped => item.skipped,
+            Self::Assumed => item.assumed,
+        }
+    }
+}
+
+/// What an index says.
+#[derive(Default)]
+struct Listed {
+    /// The entries, as `git ls-files --stage -z` lists them.
+    entries: Vec<u8>,
+    /// The tree of all.
+    tree: Option<String>,
+    /// The paths of each [`Mark::ALL`], each with a zero behind it.
+    marked: [Vec<u8>; 3],
 }
 
 /// What names all that is staged.
@@ -40,8 +95,8 @@ impl Staged {
     pub(in crate::tree) fn files(git: BorrowedFd<'_>) -> Vec<(&'static str, Vec<u8>)> {
         let index = read_small(git, "index", LARGEST);
         let (hash, more) = match index.as_deref().and_then(list) {
-            Some((list, tree)) => (hash_of(&list), named(list, tree)),
-            None => (String::new(), None),
+            Some(listed) => (hash_of(&listed.entries), named(listed)),
+            None => (String::new(), Vec::new()),
         };
         std::iter::once(("hash", format!("{hash}\n").into_bytes())).chain(more).collect()
     }
@@ -51,8 +106,8 @@ impl Staged {
         vec![("hash", format!("{}\n", hash_of(b"")).into_bytes())]
     }
 
-    /// What was recorded: the `hash`, the `tree`, and whether the list was.
-    pub(super) fn of(hash: &[u8], tree: Option<String>, listed: bool) -> Option<Self> {
+    /// What was recorded: the `hash`, the `tree`, whether the list was, and lists of `marks`.
+    pub(super) fn of(hash: &[u8], tree: Option<String>, listed: bool, marks: Vec<Mark>) -> Option<Self> {
         let hash = String::from_utf8(hash.trim_ascii().to_vec()).ok().filter(|hash| !hash.is_empty())?;
         let by = match tree {
             _ if hash == hash_of(b"") => By::Nothing,
@@ -60,7 +115,7 @@ impl Staged {
             None if listed => By::List,
             None => By::Unnamed,
         };
-        Some(Self { hash, by })
+        Some(Self { hash, by, marks })
     }
 }
 
@@ -68,44 +123,57 @@ fn hash_of(list: &[u8]) -> String {
     hex(Key::of(ObjectKind::Opaque, list).hash())
 }
 
-/// The entries in `index` as `git ls-files --stage -z` lists them, and the tree of all.
-fn list(index: &[u8]) -> Option<(Vec<u8>, Option<String>)> {
+/// What `index` says.
+fn list(index: &[u8]) -> Option<Listed> {
     // Nothing is written into an index before there is something to stage.
     if index.is_empty() {
         return Some(Default::default());
     }
     HASHES.into_iter().find_map(|hash| {
-        let mut list = Vec::new();
+        let Listed { mut entries, mut marked, .. } = Listed::default();
         let tail = each(index, hash, &mut |item| {
-            if !item.intent {
-                let Item { mode, stage, path, .. } = item;
-                list.extend_from_slice(format!("{mode:06o} {} {stage}\t", hex(item.object)).as_bytes());
+            let Item { mode, stage, path, .. } = item;
+            let named = |list: &mut Vec<u8>| {
                 list.extend_from_slice(path);
                 list.push(0);
+            };
+            if !item.intent {
+                entries.extend_from_slice(format!("{mode:06o} {} {stage}\t", hex(item.object)).as_bytes());
+                named(&mut entries);
             }
-            list.len() as u64 <= 2 * LARGEST
+            let marks = Mark::ALL.into_iter().zip(&mut marked);
+            marks.filter(|(mark, _)| mark.is_of(item)).for_each(|(_, list)| named(list));
+            entries.len() as u64 <= 2 * LARGEST
         });
         match tail? {
             Tail { shared: Some(_), .. } => None,
-            Tail { tree, .. } => Some((list, tree.map(|tree| hex(&tree)))),
+            Tail { tree, .. } => Some(Listed { entries, tree: tree.map(|tree| hex(&tree)), marked }),
         }
     })
 }
 
-/// The file that names all entries in `list` again.
-fn named(list: Vec<u8>, tree: Option<String>) -> Option<(&'static str, Vec<u8>)> {
-    let of_files = || !list.split(|&b| b == 0).any(|line| line.starts_with(DIRECTORY));
-    match tree {
+/// The files that name all entries again, and what they are marked as. What is too much of that
+/// to be recorded makes the entries ones that nothing names.
+fn named(listed: Listed) -> Vec<(&'static str, Vec<u8>)> {
+    let Listed { entries, tree, marked } = listed;
+    let of_files = || !entries.split(|&b| b == 0).any(|line| line.starts_with(DIRECTORY));
+    let fits = |list: &Vec<u8>| list.len() as u64 <= LARGEST_FILE;
+    let marks = Mark::ALL.map(Mark::file).into_iter().zip(marked).filter(|(_, list)| !list.is_empty());
+    let marks: Vec<_> = marks.collect();
+    let named = match tree {
+        _ if !marks.iter().all(|(_, list)| fits(list)) => return Vec::new(),
         Some(tree) => Some(("tree", format!("{tree}\n").into_bytes())),
-        None if list.is_empty() || list.len() as u64 > LARGEST_FILE || !of_files() => None,
-        None => Some(("entries", list)),
-    }
+        None if entries.is_empty() => None,
+        None if !fits(&entries) || !of_files() => return Vec::new(),
+        None => Some(("entries", entries)),
+    };
+    named.into_iter().chain(marks).collect()
 }
 
 /// [`Staged::files`] of an index, for whatever bytes.
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) fn staged_in(index: &[u8]) -> Option<usize> {
-    list(index).map(|(list, _)| list.len())
+    list(index).map(|listed| listed.entries.len())
 }
 
 #[cfg(test)]
@@ -132,7 +200,8 @@ mod tests {
         let files = Staged::files(File::open(dir.join(".git")).unwrap().as_fd());
         let text = |name: &str| files.iter().find(|file| file.0 == name).map(|file| file.1.clone());
         let tree = text("tree").map(|tree| String::from_utf8(tree).unwrap().trim().to_owned());
-        (Staged::of(&text("hash").unwrap(), tree, text("entries").is_some()), files)
+        let marks = Mark::ALL.into_iter().filter(|mark| text(mark.file()).is_some()).collect();
+        (Staged::of(&text("hash").unwrap(), tree, text("entries").is_some(), marks), files)
     }
 
     #[test]
@@ -170,17 +239,20 @@ mod tests {
             assert_eq!(staged(dir).0.unwrap(), first);
             sh(dir, "echo 2 > n; git add -N n");
             assert_eq!(staged(dir).0.unwrap().hash, first.hash);
+            assert_eq!(staged(dir).1.last(), Some(&("intent-to-add", b"n\0".to_vec())));
             sh(dir, "git add n");
             is_listed(dir);
-            sh(dir, "git update-index --skip-worktree d/f");
+            sh(dir, "git update-index --skip-worktree d/f; git update-index --assume-unchanged n");
             is_listed(dir);
+            let marks = [("skip-worktree", b"d/f\0".to_vec()), ("assume-unchanged", b"n\0".to_vec())];
+            assert_eq!(staged(dir).1[2..], marks);
             // A commit that a hook refused, and one that is taken back.
             let hash = staged(dir).0.unwrap().hash;
             sh(
                 dir,
-                "git update-index --no-skip-worktree d/f; printf '#!/bin/sh\\nexit 1' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ! git commit -q -m two",
+                "git update-index --no-skip-worktree d/f; git update-index --no-assume-unchanged n; printf '#!/bin/sh\\nexit 1' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ! git commit -q -m two",
             );
-            assert_eq!(staged(dir).0.unwrap(), Staged { hash, by: tree("$(git write-tree)") });
+            assert_eq!(staged(dir).0.unwrap(), Staged { hash, by: tree("$(git write-tree)"), marks: vec![] });
             sh(dir, "git rm -q --cached n");
             assert_eq!(staged(dir).0.unwrap().hash, first.hash);
             // A conflict.
@@ -209,6 +281,6 @@ mod tests {
             assert_eq!(of(bytes), None, "{bytes:?}");
         }
         assert_eq!(of(b"").unwrap().by, By::Nothing);
-        assert_eq!(Staged::of(&Staged::nothing()[0].1, None, false), of(b""));
+        assert_eq!(Staged::of(&Staged::nothing()[0].1, None, false, vec![]), of(b""));
     }
 }

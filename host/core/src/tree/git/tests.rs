@@ -40,6 +40,7 @@ fn told(objects: &Objects, before: &Root, now: &Root) -> Option<(State, String, 
             words.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ")
         }
         Step::Stage => "stage".into(),
+        Step::Mark(mark) => format!("mark {}", mark.file()),
         Step::Resume(file) => format!("write {file}"),
     };
     Some((moved.state, moved.steps.iter().map(words).collect::<Vec<_>>().join("; "), moved.leaves))
@@ -203,6 +204,27 @@ fn what_nothing_names_any_more_is_told() {
     assert_eq!(lost(&before, &now), Some((State::Moved, false, vec![])), "its reflog names it");
     let now = tree(&[("main", B), ("new", A)], Some(B), B);
     assert_eq!(lost(&before, &now), None, "nothing is lost");
+}
+
+#[test]
+fn refs_that_are_not_read_may_have_moved_and_nothing_is_advised_then() {
+    let objects = Objects::default();
+    let at = |ino, table: &str, index: &str| {
+        let inside = vec![
+            file("HEAD", "ref: refs/heads/.invalid\n"),
+            dir("reftable", vec![file("tables.list", table)]),
+            staged(index, C),
+        ];
+        root(&objects, ino, inside)
+    };
+    let told = |now: &Root| {
+        let moved = moved(&objects, &at(1, "a", "1"), now).unwrap()?;
+        Some((moved.state, moved.unread, moved.steps.len()))
+    };
+    assert_eq!(told(&at(1, "b", "1")), Some((State::Changed, true, 0)));
+    assert_eq!(told(&at(1, "b", "2")), Some((State::Changed, true, 0)));
+    assert_eq!(told(&at(1, "a", "2")), Some((State::Changed, false, 1)));
+    assert_eq!(told(&at(1, "a", "1")), None);
 }
 
 /// What is staged, as it is recorded.

@@ -8,7 +8,7 @@
 use super::moved::short;
 use super::operation::Operation;
 use super::position::{Head, Position};
-use super::staged::By;
+use super::staged::{By, Mark};
 
 /// A step of the way back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Step {
     Command(Vec<Vec<u8>>),
     /// What was staged is read from the record.
     Stage,
+    /// Entries are marked again as the record says.
+    Mark(Mark),
     /// The file that git needs to be in the middle of something is made from the record.
     Resume(&'static str),
 }
@@ -61,7 +63,10 @@ pub(super) fn way_back(then: &Position, here: &Position) -> WayBack {
     // Where what is staged is not known to be right by now, HEAD's commit is.
     let mixed = restaged.is_none() || by == Some(&By::Unnamed);
     let is_elsewhere = then.commit != here.commit;
-    let head = head(then, here, mixed);
+    // git moves no branch by `reset` in the middle of what goes on.
+    let ends = begun(then, here);
+    let goes_on = here.under_way.iter().flatten().any(|of| !ends.contains(of));
+    let head = head(then, here, (mixed, goes_on));
     way.moves_head = !head.is_empty();
     let resets = head.last().is_some_and(|last| matches!(last, Step::Command(words) if words[1] == b"reset"));
     way.steps.extend(head);
@@ -72,20 +77,27 @@ pub(super) fn way_back(then: &Position, here: &Position) -> WayBack {
     if by == Some(&By::List) {
         way.steps.push(Step::Stage);
     }
+    let named = by.is_some_and(|by| *by != By::Unnamed);
+    let marks = then.staged.iter().filter(|_| named).flat_map(|staged| &staged.marks);
+    way.steps.extend(marks.map(|mark| Step::Mark(*mark)));
     way.steps.extend(begun(here, then).iter().filter_map(|of| of.file()).map(Step::Resume));
     way
 }
 
-/// The steps that take HEAD back; `mixed` also what is staged, to what its commit has.
-fn head(then: &Position, here: &Position, mixed: bool) -> Vec<Step> {
+/// The steps that take HEAD back; `mixed` also what is staged, to what its commit has. Something
+/// `goes_on` that git is in the middle of.
+fn head(then: &Position, here: &Position, (mixed, goes_on): (bool, bool)) -> Vec<Step> {
     let id = then.commit.as_deref().map(|id| short(id).as_bytes());
-    let reset = |id: &[u8]| match mixed {
-        true => command(&[b"reset", id]),
-        false => command(&[b"reset", b"--soft", id]),
+    let reset = |name: &[u8], id: &[u8]| match (mixed, goes_on) {
+        (true, _) => command(&[b"reset", id]),
+        (false, false) => command(&[b"reset", b"--soft", id]),
+        (false, true) => command(&[b"update-ref", name, id]),
     };
     match (&then.head, &here.head, id) {
         (a, b, _) if a == b && then.commit == here.commit => Vec::new(),
-        (Head::Branch(then_on), Head::Branch(now_on), Some(id)) if then_on == now_on => vec![reset(id)],
+        (Head::Branch(then_on), Head::Branch(now_on), Some(id)) if then_on == now_on => {
+            vec![reset(then_on, id)]
+        }
         (Head::Branch(then_on), _, id) => {
             let mut steps = Vec::new();
             // What `switch` takes, and takes for a branch; it refuses in the middle of something.
@@ -100,7 +112,9 @@ fn head(then: &Position, here: &Position, mixed: bool) -> Vec<Step> {
                 _ => steps.push(command(&[b"symbolic-ref", b"HEAD", then_on])),
             }
             match id {
-                Some(id) if !still_there => steps.push(reset(id)),
+                // Before HEAD leads there.
+                Some(id) if !still_there && goes_on => steps.insert(0, reset(then_on, id)),
+                Some(id) if !still_there => steps.push(reset(then_on, id)),
                 // Before the first commit, a branch is only a name.
                 None if here.id(then_on).is_some() => {
                     steps.push(command(&[b"update-ref", b"-d", b"HEAD"]));
@@ -109,7 +123,7 @@ fn head(then: &Position, here: &Position, mixed: bool) -> Vec<Step> {
             }
             steps
         }
-        (Head::Detached, Head::Detached, Some(id)) => vec![reset(id)],
+        (Head::Detached, Head::Detached, Some(id)) if !goes_on => vec![reset(b"HEAD", id)],
         (Head::Detached, _, Some(id)) => vec![command(&[b"update-ref", b"--no-deref", b"HEAD", id])],
         _ => Vec::new(),
     }

@@ -265,9 +265,9 @@ impl<'a> Check<'a> {
                 plan.no_space = Some(
                     Error::new(
                         Kind::NoSpace,
-                        format!("the restore writes {needed} and leaves {spare}, but {free} are free on the disk of {shown}; nothing was changed"),
+                        format!("the restore writes {needed} on the disk of {shown}, where {free} are free and {spare} are to stay so; nothing was changed"),
                     )
-                    .hint("make room, for example with `snapback gc`"),
+                    .hint("make room: move something away that the snapshot does not have, or let `snapback gc` drop old ones"),
                 );
             }
         }

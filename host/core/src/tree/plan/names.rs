@@ -54,7 +54,7 @@ impl Names {
             let captured = shared.link.map_or(1, |link| counts[&link]);
             if captured < shared.all {
                 let reason = "it has other names outside of what is covered, and these stay as they are";
-                plan.notes.push(Refusal::new(&shared.path, reason));
+                plan.notes.push(Refusal::partly(&shared.path, reason));
             }
         }
         Ok(())
