@@ -26,29 +26,14 @@ fn each_user(test: impl Fn(&Sandbox, &Engine, &str)) {
     for user in USERS {
         let volume = fresh();
         let between = apart(engine, &volume);
+        let label = format!("label=dev.snapback.volume={volume}");
+        let [made, started] = ["destroy", "start"].map(|event| engine.listen(&label, event));
         let s = sandbox_at(&between.socket, *user);
         engine.docker(&["volume", "create", "--label", "team=a", &volume]);
         test(&s, engine, &volume);
         assert_eq!(engine.leftovers(&volume), "");
         // What of ours was there was made and removed, and never started.
-        let label = format!("label=dev.snapback.volume={volume}");
-        let until = engine.sh("date +%s.%N");
-        let happened = engine.docker(&[
-            "events",
-            "--since",
-            "0",
-            "--until",
-            &until,
-            "--filter",
-            "type=container",
-            "--filter",
-            &label,
-            "--format",
-            "{{.Action}}",
-        ]);
-        let happened: Vec<&str> = happened.lines().collect();
-        assert!(happened.contains(&"create") && happened.contains(&"destroy"), "{happened:?}");
-        assert!(!happened.contains(&"start"), "{happened:?}");
+        assert!(made.came() && !started.came());
     }
 }
 

@@ -12,6 +12,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 /// The image that containers of the tests are made from: a busybox and nothing else.
 pub const IMAGE: &str = "box";
@@ -201,8 +202,13 @@ impl Engine {
 
     /// Looks out for what happens to a container, in docker's word.
     pub fn expect(&self, container: &str, event: &str) -> Expected {
+        self.listen(&format!("container={container}"), event)
+    }
+
+    /// Looks out for what happens to those containers that `filter` means.
+    pub fn listen(&self, filter: &str, event: &str) -> Expected {
         let since = self.sh("date +%s.%N");
-        let filters = [format!("container={container}"), format!("event={event}")];
+        let filters = [filter.to_owned(), format!("event={event}")];
         let mut events = Command::new("docker")
             .args(["events", "--since", &since, "--filter", &filters[0], "--filter", &filters[1]])
             .env("DOCKER_HOST", self.host())
@@ -262,6 +268,11 @@ impl Expected {
     #[track_caller]
     pub fn comes(&self) {
         assert_eq!(self.heard.recv_timeout(PATIENCE), Ok(true), "it did not happen");
+    }
+
+    /// Whether it has happened by now; an engine tells at once.
+    pub fn came(&self) -> bool {
+        self.heard.recv_timeout(Duration::from_secs(1)) == Ok(true)
     }
 }
 

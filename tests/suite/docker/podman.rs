@@ -31,7 +31,7 @@ fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
         s.ok(["redo", "--yes"]);
         assert_eq!((at(look), engine.state(&name)), (after, "running".into()));
         assert_eq!(engine.leftovers(&volume), "");
-        engine.docker(&["rm", "-f", "-t", "0", &name]);
+        engine.docker(&["rm", "-f", &name]);
         s.ok(["undo", "--yes"]);
         // One that was removed is made again.
         s.run("true");

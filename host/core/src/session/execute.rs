@@ -101,7 +101,7 @@ impl Ready {
     }
 
     /// The same, whoever asks the command to stop.
-    pub fn to_the_end(self) -> Self {
+    pub fn unstopped(self) -> Self {
         Self { cancel: Some(Cancel::default()), ..self }
     }
 }
@@ -255,7 +255,7 @@ impl Session {
                     };
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
-                        let ready = Ready::holding(holds.get(name).cloned()).to_the_end();
+                        let ready = Ready::holding(holds.get(name).cloned()).unstopped();
                         let back = self.restore_target(journal, name, (saved, to), true, ready);
                         second = second.and(back.map(drop));
                     }

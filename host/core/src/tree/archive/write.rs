@@ -97,7 +97,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// As [`Self::put`] has them.
     pub fn zeros(&mut self, mut count: u64) -> Result<()> {
-        const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+        static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         while count > 0 {
             let part = count.min(ZEROS.len() as u64);
             self.put(&ZEROS[..part as usize])?;
