@@ -8,6 +8,9 @@ use wit_component::DecodedWasm;
 /// What every WebAssembly file begins with.
 const MAGIC: &[u8] = b"\0asm";
 
+/// What a module begins with, which is no component yet.
+const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
 /// The interfaces that the component `bytes` asks for.
 ///
 /// # Errors
@@ -19,6 +22,9 @@ pub fn asked(bytes: &[u8]) -> Result<Vec<String>> {
         let why = crate::manifest::shorten(why);
         Error::new(Kind::Invalid, format!("it is not a component that can be read: {why}"))
     };
+    if bytes.starts_with(MODULE) {
+        return Err(no_component("it is a module"));
+    }
     let decoded = wit_component::decode(bytes).map_err(|e| no_component(&format!("{e:#}")))?;
     let DecodedWasm::Component(resolve, world) = decoded else {
         return Err(no_component("it only describes interfaces"));
