@@ -21,7 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What could not be captured, and is gone on without: target, and why. Without such a list
 /// nothing is kept when one target fails.
-pub(super) type Uncaptured = Mutex<Vec<(String, Error)>>;
+pub(super) type Uncaptured = Mutex<Vec<Away>>;
+
+/// The name of a target, and why it cannot be captured.
+pub(super) type Away = (String, Error);
 
 /// What is to be captured: a target, and what a restore that follows will write.
 pub(super) struct Job {
@@ -132,7 +135,7 @@ impl Project {
     ///
     /// # Errors
     /// When there is none of any target.
-    pub(super) fn usable(&self, like: &Snapshot) -> Result<(Vec<String>, Vec<(String, Error)>)> {
+    pub(super) fn usable(&self, like: &Snapshot) -> Result<(Vec<String>, Vec<Away>)> {
         let (mut names, mut away) = (Vec::new(), Vec::new());
         for Captured { target, .. } in &like.targets {
             match self.env.backends.get(&target.backend) {
