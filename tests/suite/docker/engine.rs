@@ -156,7 +156,7 @@ impl Engine {
         self.try_docker(words).unwrap_or_else(|| panic!("docker {words:?} failed"))
     }
 
-    fn try_docker(&self, words: &[&str]) -> Option<String> {
+    pub fn try_docker(&self, words: &[&str]) -> Option<String> {
         let output =
             Command::new("docker").args(words).env("DOCKER_HOST", self.host()).output().expect("docker");
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

@@ -35,7 +35,7 @@ fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
         s.ok(["undo", "--yes"]);
         // One that was removed is made again.
         s.run("true");
-        engine.docker(&["volume", "rm", &volume]);
+        until("nobody uses it", || engine.try_docker(&["volume", "rm", &volume]).is_some());
         s.ok(["undo", "--yes"]);
         assert_eq!(at(look), before);
         assert_eq!(

@@ -69,13 +69,20 @@ pub(super) fn foreign(env: &Environment, dir: &Dir) -> Option<Foreign> {
     if birth::is_born_in(dir) {
         return None;
     }
-    let id = dir.read(b"id", 64).ok().and_then(|text| String::from_utf8(text).ok());
+    let id = dir.read(b"id", 64);
+    let owner = dir.stat_self().map(|stat| stat.st_uid).ok();
+    let is_mine = owner == Some(rustix::process::geteuid().as_raw());
+    // Closed to its owner, who is known here: whoever writes first opens it up again.
+    let is_closed = id.as_ref().is_err_and(|error| error.kind() == Kind::Denied);
+    if is_closed && is_mine && Registry::new(&env.state).get(&env.root).is_some() {
+        return None;
+    }
+    let id = id.ok().and_then(|text| String::from_utf8(text).ok());
     let id = id.as_deref().map(str::trim_end);
     if id.is_some_and(|id| is_known(env, id)) || (id.is_none() && twin::lost(env).is_some()) {
         return None;
     }
     let own = twin::find(env);
-    let owner = dir.stat_self().map(|stat| stat.st_uid).ok();
     Some(Foreign { owner: owner.filter(|uid| *uid != rustix::process::geteuid().as_raw()), own })
 }
 

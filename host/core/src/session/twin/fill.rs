@@ -7,7 +7,7 @@
 use crate::disk::{Dir, Disk};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
-use crate::history::snapshot::META;
+use crate::history::snapshot::{META, odd};
 use crate::store::{DAMAGED, PackName, Store};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -200,7 +200,7 @@ impl Filling<'_> {
         if dir.stat(name)?.is_none() {
             disk.mkdir(dir, name, 0o700)?;
         }
-        dir.child(name)
+        dir.child(name).map_err(odd)
     }
 }
 

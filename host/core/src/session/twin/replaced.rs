@@ -44,7 +44,8 @@ pub(super) fn is_another(twin: &Path, path: &Path) -> bool {
     let is_dir = |meta: &fs::Metadata| meta.is_dir();
     let Some(meta) = path.symlink_metadata().ok().filter(is_dir) else { return false };
     let other = match id_of(path) {
-        Ok(id) => !is_named(twin, &id),
+        // An identity that is damaged says nothing.
+        Ok(id) => Store::identity(path).is_some() && !is_named(twin, &id),
         // Closed by another user, who made it.
         Err(error) => error.kind() == Kind::Denied && meta.uid() != rustix::process::geteuid().as_raw(),
     };
