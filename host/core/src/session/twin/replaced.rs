@@ -10,7 +10,7 @@
 //! steps of this very root, as the same project under another home directory has.
 
 use super::super::Environment;
-use super::{find, id_of};
+use super::{find, has_all, id_of, names};
 use crate::disk::{Dir, Disk};
 use crate::error::{Kind, Result};
 use crate::history::Id;
@@ -44,12 +44,23 @@ pub(super) fn is_another(twin: &Path, path: &Path) -> bool {
     let is_dir = |meta: &fs::Metadata| meta.is_dir();
     let Some(meta) = path.symlink_metadata().ok().filter(is_dir) else { return false };
     let other = match id_of(path) {
-        // An identity that is damaged says nothing.
-        Ok(id) => Store::identity(path).is_some() && !is_named(twin, &id),
+        // An identity that is damaged says nothing, nor does one in a store with all that is kept.
+        Ok(id) => Store::identity(path).is_some() && !is_named(twin, &id) && !is_the_same(twin, path),
         // Closed by another user, who made it.
         Err(error) => error.kind() == Kind::Denied && meta.uid() != rustix::process::geteuid().as_raw(),
     };
     other && Store::is_finished(twin)
+}
+
+/// Whether the store at `path` has what `twin` has, by the same files, and nothing else.
+fn is_the_same(twin: &Path, path: &Path) -> bool {
+    let Some(newest) = newest(twin) else { return false };
+    let file = |place: &Path| {
+        let record = place.join("snapshots").join(newest.as_str()).join(META);
+        record.symlink_metadata().ok().map(|meta| (meta.dev(), meta.ino()))
+    };
+    let is_shared = file(path).is_some_and(|found| file(twin) == Some(found));
+    is_shared && names(path.join("snapshots")).is_some_and(|ours| has_all(twin, "snapshots", &ours))
 }
 
 /// Whether `twin` is that of the store with the identity `id`: it is called so.
