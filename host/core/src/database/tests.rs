@@ -227,7 +227,7 @@ fn a_file_is_made_aside_and_takes_its_place_whole() {
     assert_eq!(std::fs::read_link(world.temp.path().join("d/app.db")).unwrap().to_str(), Some("x"));
     stage.make(&world.call, &*source, &entry).unwrap();
     stage.place(&world.call, &entry, &dir, Some(&other)).unwrap();
-    drop(stage);
+    stage.finish().unwrap();
     assert_eq!(std::fs::read(world.temp.path().join("d/app.db")).unwrap(), vec![3; 2 * BLOCK + 5]);
     let made = file_entry(&dir, b"app.db", content, 2 * BLOCK as u64 + 5).unwrap();
     assert_eq!(made, entry);
