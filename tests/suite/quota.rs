@@ -17,8 +17,10 @@ fn round(make: &str) {
     }
     s.sh(make);
     s.sh("mkdir -p q/r; echo 1 > q/a; echo 1 > q/r/b; echo 1 > q/gone; echo 1 > c; echo 1 > q/kind; ln q/a q/r/a");
+    // A database is put in its place by another way.
+    s.sh("python3 -c 'import sqlite3; sqlite3.connect(\"q/app.db\").executescript(\"CREATE TABLE t(a); INSERT INTO t VALUES(1)\")'");
     let before = Record::take(&s.project());
-    s.run("echo 2 > q/a; echo 2 > q/r/b; rm q/gone q/kind; mkdir q/kind; echo 2 > q/kind/new; echo 2 > c; echo 2 > q/new");
+    s.run("rm q/app.db; echo 2 > q/a; echo 2 > q/r/b; rm q/gone q/kind; mkdir q/kind; echo 2 > q/kind/new; echo 2 > c; echo 2 > q/new");
     let after = Record::take(&s.project());
     s.ok(["undo"]);
     assert!(before.is_like(&Record::take(&s.project())), "{make}");

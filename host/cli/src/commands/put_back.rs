@@ -20,7 +20,7 @@ use snapback_core::history::timeline::Step;
 use snapback_core::history::{Id, Snapshot};
 use snapback_core::project::config::{FILE, TREE};
 use snapback_core::session::{
-    Action, Ask, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
+    Action, Ask, Difference, Finished, Narrow, Outcome, Pending, Plan, Project, Saved, Session,
 };
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
     if wish.dry {
         return foretell(context, &project, wish, &narrow);
     }
-    let (mut project, mut agreed) = (project, None);
+    let (mut project, mut agreed) = (project, None::<(Id, Vec<Difference>)>);
     let (session, plan) = loop {
         project.make_root()?;
         let session = project.lock()?;
@@ -102,8 +102,7 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         }
         let plan =
             consent::with(context, &session, || session.plan_part(&wish.ask, &narrow)).map_err(in_use)?;
-        let shown = (plan.to.id.clone(), plan.changes.clone());
-        if agreed.as_ref() == Some(&shown) {
+        if agreed.as_ref().is_some_and(|(to, changes)| (to, changes) == (&plan.to.id, &plan.changes)) {
             break (session, plan);
         }
         if agreed.is_some() {
@@ -113,7 +112,8 @@ pub fn put_back(context: &mut Context, project: Project, wish: &Wish<'_>) -> Res
         announce(context, &plan, &session);
         let Some(question) = question(context, &plan)? else { break (session, plan) };
         // Nobody waits for an answer: what it was about is looked at once more afterwards.
-        drop((plan, session));
+        let shown = shown(plan);
+        drop(session);
         if context.confirm(&question) != Some(true) {
             return Err(not_wanted());
         }
@@ -287,6 +287,11 @@ fn question(context: &Context, plan: &Plan) -> Result<Option<String>> {
         Action::Redo => format!("snapback: {edits} changed after the undo. Replace that? It is kept"),
         _ => format!("snapback: {edits} changed after the run had ended. Undo that too? It is kept"),
     }))
+}
+
+/// What was shown of `plan`: where it goes, and what it changes. All else of it is let go of.
+fn shown(plan: Plan) -> (Id, Vec<Difference>) {
+    (plan.to.id, plan.changes)
 }
 
 fn not_wanted() -> Error {

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result, show, show_bytes};
 use crate::object::Key;
 use crate::store::content::{self, Piece};
 use crate::store::{Source, Store};
-use crate::tree::apply::{ASIDE, Attributes, Note, On, RESERVED, Refusal, Rights, SAVED};
+use crate::tree::apply::{ASIDE, Attributes, Note, On, RESERVED, Refusal, Rights, SAVED, Volume};
 use crate::tree::apply::{keep, make_dir, name_of, unfinished};
 use crate::tree::node::{Entry, Node};
 use crate::tree::scan::Stat;
@@ -41,12 +41,6 @@ fn scope(call: &Call) -> Vec<u8> {
     name_of("", text.as_bytes())[1..17].to_vec()
 }
 
-/// The device and mount of `dir`: names can be moved within one.
-fn volume(dir: &Dir) -> Result<(u64, u64)> {
-    let stat = Stat::of_open(dir).map_err(|e| Error::io(e, "could not look at", dir.path()));
-    stat.map(|stat| (stat.dev, stat.mount))
-}
-
 impl Stage {
     /// A place for files that are to stand in `dir`; what an earlier one left there of the database
     /// `base` is dealt with first.
@@ -57,7 +51,7 @@ impl Stage {
         recover(call, dir, base)?;
         let (store, name) = (call.store()?.clone(), scope(call));
         let above = make_dir(store.disk(), store.dir(), ASIDE)?;
-        let (above, home) = match volume(&above)? == volume(dir)? {
+        let (above, home) = match Volume::of_open(&above)? == Volume::of_open(dir)? {
             true => (above, None),
             false => (make_dir(store.disk(), dir, RESERVED)?, Some(dir.try_clone()?)),
         };

@@ -349,14 +349,20 @@ impl Session {
 /// Why nothing is begun: at most this many paths are named.
 const SHOWN: usize = 5;
 
-fn blocked(items: &[NotRestored]) -> Error {
-    let mut text = String::from("it cannot be put back whole, so nothing was touched");
+/// `sentence`, and a line for each of `items`.
+fn with_items(sentence: &str, items: &[NotRestored]) -> String {
+    let mut text = sentence.to_owned();
     for item in items.iter().take(SHOWN) {
         text.push_str(&format!("\n  {}: {}", item.path, item.reason));
     }
     if items.len() > SHOWN {
         text.push_str(&format!("\n  and {} more", items.len() - SHOWN));
     }
+    text
+}
+
+fn blocked(items: &[NotRestored]) -> Error {
+    let text = with_items("it cannot be put back whole, so nothing was touched", items);
     Error::new(Kind::Denied, text).hint("mend that and try again, or go on without them with `--partial`")
 }
 
@@ -371,10 +377,7 @@ fn stopped() -> Error {
 
 /// Nothing of `plan` can be done.
 fn in_the_way(plan: &Plan) -> Error {
-    let mut text = "nothing was put back, since something else is in the way:".to_owned();
-    for item in plan.in_the_way.iter().take(SHOWN) {
-        text.push_str(&format!("\n  {}: {}", item.path, item.reason));
-    }
+    let text = with_items("nothing was put back, since something else is in the way:", &plan.in_the_way);
     let hint =
         "move that away and try again; `--partial` passes this step over, and the one before it is next";
     Error::new(Kind::Changed, text).hint(hint)

@@ -60,17 +60,18 @@ impl Writer {
         encoding: Encoding,
         stored: &[u8],
         raw: usize,
-        objects: Vec<(Key, u32)>,
+        mut objects: Vec<(Key, u32)>,
     ) -> Result<()> {
         let frame = Frame { offset: 0, stored: stored.len() as u32, raw: raw as u32, encoding };
         loop {
-            let room = self.room(encoding, vec![FrameTable { frame, objects: objects.clone() }])?;
+            let mut room = self.room(encoding, vec![FrameTable { frame, objects }])?;
             let offset = u64::from(room.frames[0].frame.offset);
             match self.store.disk.write_all(&room.file, offset, stored) {
                 Err(error) if self.only_looks_at_keys() && error.kind() == Kind::NoSpace => {
                     if std::mem::replace(&mut lock(&self.state).in_memory, true) {
                         return Err(error);
                     }
+                    objects = room.frames.swap_remove(0).objects;
                 }
                 done => {
                     done?;

@@ -41,6 +41,7 @@ pub use call::{preflight, restore};
 pub(crate) use clear::is_stored;
 pub use clear::{Left, clear, clear_saved, saved};
 pub use outcome::{Outcome, Refusal, Saved, SavedFor, lines};
+pub use place::Volume;
 pub(super) use restore::DAMAGED;
 pub use restore::{Options, Request, run};
 
