@@ -10,11 +10,22 @@ fn screen(s: &Sandbox) -> Option<Screen<'_>> {
     (have("tmux") && have("bash")).then(|| Screen::new(s, 100, 24))
 }
 
+/// Waits until so many runs go on: what is typed while the shell still edits a line is no line for
+/// what it starts then.
+#[track_caller]
+fn begun(s: &Sandbox, runs: usize) {
+    until("the run", || {
+        let list = s.snapback(["list", "--json"]);
+        list.out().matches("\"state\": \"running\"").count() == runs
+    });
+}
+
 #[test]
 fn a_job_is_stopped_and_goes_on_in_the_foreground_and_in_the_background() {
     let s = sandbox();
     let Some(t) = screen(&s) else { return };
     t.line("\"$SNAPBACK\" run -q -- cat; echo code-$?");
+    begun(&s, 1);
     t.line("first");
     t.when("an echo", |shown| shown.matches("first").count() == 2);
     t.press(&["C-z"]);
@@ -35,6 +46,9 @@ fn a_job_is_stopped_and_goes_on_in_the_foreground_and_in_the_background() {
         t.text().contains("Stopped")
     });
     t.line("fg");
+    t.when("the job again", |shown| {
+        shown.trim_end().lines().last().is_some_and(|line| line.starts_with("\"$SNAPBACK\" run"))
+    });
     t.line("third");
     t.until("got-third");
     t.line("echo code-$?");
@@ -47,6 +61,7 @@ fn a_run_inside_a_run_is_one_job() {
     let s = sandbox();
     let Some(t) = screen(&s) else { return };
     t.line("\"$SNAPBACK\" run -q -- \"$SNAPBACK\" run -q -- sh -c 'cat; exit 7'");
+    begun(&s, 2);
     t.line("first");
     t.when("an echo", |shown| shown.matches("first").count() == 2);
     for (fg, line) in [(5, "second"), (7, "third")] {
