@@ -222,6 +222,53 @@ fn its_open_files_limits_directory_and_masks_are_those_it_would_have() {
 }
 
 #[test]
+fn what_the_standard_library_would_change_is_as_it_was_given() {
+    let s = sandbox();
+    let wrapper = "\"$SNAPBACK\" run -q --";
+    // Without two that the C library keeps for itself, and ignores in what it starts.
+    let numbers = |text: String| -> Vec<u64> {
+        text.lines().map(|mask| u64::from_str_radix(mask, 16).unwrap() & !(0b11 << 31)).collect()
+    };
+    // A shell would unblock all.
+    let look = "sed -n 's/^Sig[BI].*:.//p' /proc/self/status";
+    for (set_up, masks) in [
+        ("", [0, 0]),
+        ("trap '' PIPE;", [0, 0x1000]),
+        ("env --ignore-signal=PIPE,CHLD", [0, 0x1_1000]),
+        ("env --block-signal=USR1,TERM", [0x4200, 0]),
+        ("env --ignore-signal=HUP,PIPE --block-signal=RTMIN+3", [1 << 36, 0x1001]),
+    ] {
+        for wrapper in ["", wrapper] {
+            assert_eq!(numbers(s.sh(&format!("{set_up} {wrapper} {look}"))), masks, "{set_up} {wrapper}");
+        }
+    }
+    let look = "o=; for n in 0 1 2; do [ -e /proc/$$/fd/$n ] && o=${o}+ || o=${o}-; done; echo $o >../seen";
+    for (redirected, open) in [
+        ("<&-", "-++"),
+        (">&-", "+-+"),
+        ("<&- >&- 2>&-", "---"),
+        // What is /dev/null is not taken for closed.
+        ("0<>/dev/null 1<>/dev/null 2>/dev/null", "+++"),
+    ] {
+        for wrapper in ["", wrapper] {
+            s.sh(&format!("{wrapper} sh -c '{look}; exit 7' {redirected} || [ $? = 7 ]"));
+            assert_eq!(s.sh("cat ../seen").trim(), open, "{redirected} {wrapper}");
+        }
+    }
+    // It is found, named and judged as ever.
+    s.sh("printf 'echo $0 $1' > script; chmod +x script; ln -s /bin/echo ../a=b");
+    for (words, said) in [
+        ("./script one", "./script one"),
+        ("../a=b two", "two"),
+        ("no-such-command", "code 127"),
+        ("sh -c 'kill -TERM $$'", "code 143"),
+    ] {
+        let line = format!("(trap '' PIPE; \"$SNAPBACK\" run -q -- {words} || echo code $?) 2>/dev/null");
+        assert_eq!(s.sh(&line).trim(), said, "{words}");
+    }
+}
+
+#[test]
 fn pipes_that_are_closed_early_are_its_own_affair() {
     let s = sandbox();
     // The reader goes: the writer dies of it, and the run ends as it would have.

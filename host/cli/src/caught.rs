@@ -9,7 +9,6 @@ use signal_hook::consts::{
 use signal_hook::iterator::Handle;
 use signal_hook::low_level::emulate_default_handler;
 use signal_hook::low_level::siginfo::Origin;
-use std::fs;
 
 /// The highest number of a signal.
 const HIGHEST: i32 = 64;
@@ -24,8 +23,7 @@ const LEFT: [i32; 13] = [
 /// Lets `handle` catch all signals but those of [`LEFT`] and those that are `ignored`, one bit
 /// each. Some numbers the C library keeps for itself.
 pub fn catch_all(handle: &Handle, ignored: u64) {
-    let others = (1..=HIGHEST).filter(|signal| !LEFT.contains(signal) && ignored >> (signal - 1) & 1 == 0);
-    others.for_each(|signal| drop(handle.add_signal(signal)));
+    bits(!ignored).filter(|signal| !LEFT.contains(signal)).for_each(|signal| drop(handle.add_signal(signal)));
 }
 
 /// The signal and who sent it; none when it was the system.
@@ -53,14 +51,15 @@ pub fn by_itself(signal: i32) {
     let _ = emulate_default_handler(signal).or_else(|_| emulate_default_handler(SIGTERM));
 }
 
-/// The signals that are ignored, one bit each, the first signal lowest.
-pub fn ignored() -> u64 {
-    fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status))
+/// The signals that the line `name` of a process's `status` has, one bit each, the first lowest.
+pub fn mask(status: &str, name: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(name));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-fn ignored_in(status: &str) -> u64 {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+/// The numbers of the signals in a `mask`.
+pub fn bits(mask: u64) -> impl Iterator<Item = i32> {
+    (1..=HIGHEST).filter(move |signal| mask >> (signal - 1) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -68,9 +67,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_signals_are_read_from_the_status() {
-        let status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t0000000000001003\n";
-        assert_eq!(ignored_in(status), 0x1003);
-        assert_eq!(ignored_in(""), 0);
+    fn masks_are_read_from_the_status() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000001\nSigIgn:\t8000000000001003\n";
+        assert_eq!((mask(status, "SigBlk:"), mask(status, "SigIgn:")), (1, 0x8000_0000_0000_1003));
+        assert_eq!(bits(mask(status, "SigIgn:")).collect::<Vec<_>>(), [1, 2, 13, 64]);
+        assert_eq!(mask("", "SigIgn:"), 0);
     }
 }

@@ -1,14 +1,14 @@
 //! The wrapped command: started as if snapback were not there, and waited for.
 //!
-//! Invariants: same process group, same terminal, same standard streams (the standard library
-//! makes /dev/null of one that was closed); arguments as they were typed; the environment as it
-//! was, and two variables more; signals that were ignored stay so, but for SIGPIPE and SIGCHLD,
-//! of which only the standard library could know.
+//! Invariants: same process group, same terminal, same standard streams; arguments as they were
+//! typed; the environment as it was, and two variables more; signals that were ignored or blocked
+//! stay so.
 //! The job is stopped when the command is stopped, no sooner and no later, so the shell's job
 //! control works; where nobody would wake it, it is not. Refuses nothing: what cannot be
 //! started gets the shell's exit code.
 
 use crate::exit::Code;
+use crate::inherited;
 use crate::process;
 use crate::signals::Signals;
 use crate::umask;
@@ -105,6 +105,7 @@ impl<'a> Wrapped<'a> {
     /// When it cannot be started, with the shell's exit code; `Cancelled` when a signal came first.
     pub fn run(&self, id: &Id, root: &Path, signals: &Signals) -> Result<(Code, u32), Unstartable> {
         let name = &self.words[0];
+        inherited::close_streams();
         let spawn = |command: &mut Command| {
             umask::as_given(|| command.env(RUN_ID, id.as_str()).env(ROOT, root).spawn())
         };
@@ -131,7 +132,7 @@ impl<'a> Wrapped<'a> {
     }
 
     fn command(&self, name: &OsStr) -> Command {
-        let mut command = Command::new(name);
+        let mut command = inherited::command(name);
         command.args(&self.words[1..]);
         self.placed(&mut command);
         command

@@ -3,7 +3,7 @@
 //!
 //! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
 //! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
-//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`,
+//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`, `inherited`,
 //! `signals`, `caught`, `witness`, `survivors`, `interval` and `reported` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
@@ -18,6 +18,7 @@ mod contents;
 mod context;
 mod exit;
 mod faults;
+mod inherited;
 mod interval;
 mod json;
 mod output;

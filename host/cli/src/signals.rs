@@ -10,7 +10,7 @@
 
 use crate::caught::{self, sent};
 use crate::witness::{Sent, Witness};
-use crate::{process, terminal};
+use crate::{inherited, process, terminal};
 use rustix::process::{Pid, Signal, WaitStatus, getpgid, getpgrp, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGURG, SIGWINCH};
 use signal_hook::iterator::Handle;
@@ -86,7 +86,7 @@ impl Signals {
         let mut woken = read.try_clone()?;
         let none = std::iter::empty::<i32>();
         let incoming = SignalDelivery::with_pipe(read, write, WithOrigin::default(), none)?;
-        let (handle, ignored) = (incoming.handle(), caught::ignored());
+        let (handle, ignored) = (incoming.handle(), inherited::ignored());
         if ignored >> (SIGCHLD - 1) & 1 == 1 {
             // Else the system would throw away how the command ended.
             handle.add_signal(SIGCHLD)?;
