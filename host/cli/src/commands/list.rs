@@ -12,6 +12,12 @@ use snapback_core::error::{Error, Kind, Result, show};
 use snapback_core::history::SnapshotKind;
 use snapback_core::project::units::human;
 use snapback_core::session::{Listing, Project};
+use std::collections::HashSet;
+
+/// Columns that WHAT wants, before others give way to it.
+const WANTED: usize = 12;
+/// Signs of an ID that are shown at least.
+const LEAST: usize = 4;
 
 /// Does it.
 ///
@@ -27,6 +33,8 @@ pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
         context.talk.say(format_args!("{}; it cannot be restored", damaged.error));
         context.talk.detail(format_args!("`snapback forget {}` drops it", damaged.id));
     }
+    let ids = listings.iter().map(|listing| &listing.snapshot.id).chain(damaged.iter().map(|d| &d.id));
+    let enough = enough(&ids.map(|id| id.as_str()).collect::<Vec<_>>());
     if let Some(run) = &args.run {
         let run = project.find(run)?;
         if run.kind != SnapshotKind::Run {
@@ -52,11 +60,42 @@ pub fn run(context: &mut Context, args: &ListArgs) -> Result<Code> {
     }
     let now = context.now();
     let rows: Vec<[String; 6]> = listings.iter().map(|listing| row(&project, listing, now)).collect();
-    let head = ["ID", "AGE", "KIND", "ADDED", "CHANGES", "WHAT"];
-    let lines = table::lay_out(head, &[1, 3, 4], &rows, context.terminal.width);
+    let lines = lay_out(rows, enough, context.terminal.width);
     context.page();
     table::write(&mut context.out, &context.terminal, &lines)?;
     Ok(Code::DONE)
+}
+
+/// The table; where the terminal is too narrow for it, with `enough` of the ends of IDs, and where
+/// that is too wide as well, without the kinds.
+fn lay_out(mut rows: Vec<[String; 6]>, enough: usize, width: Option<usize>) -> Vec<String> {
+    let mut head = ["ID", "AGE", "KIND", "ADDED", "CHANGES", "WHAT"];
+    let is_narrow = |head: [&str; 6], rows: &[[String; 6]]| {
+        width.is_some_and(|width| table::left(head, rows, width) < WANTED)
+    };
+    if is_narrow(head, &rows) {
+        rows.iter_mut().for_each(|[id, ..]| drop(id.drain(..id.len().saturating_sub(enough))));
+    }
+    if is_narrow(head, &rows) {
+        head[2] = "";
+        for [_, _, kind, _, _, what] in &mut rows {
+            let kind = std::mem::take(kind);
+            if what.is_empty() {
+                *what = kind;
+            }
+        }
+    }
+    table::lay_out(head, &[1, 3, 4], &rows, width)
+}
+
+/// How many signs at the ends of `ids` tell them apart.
+fn enough(ids: &[&str]) -> usize {
+    let longest = ids.iter().map(|id| id.len()).max().unwrap_or(LEAST);
+    let differ = |signs: &usize| {
+        let ends: HashSet<&str> = ids.iter().map(|id| &id[id.len().saturating_sub(*signs)..]).collect();
+        ends.len() == ids.len()
+    };
+    (LEAST..longest).find(differ).unwrap_or(longest)
 }
 
 fn row(project: &Project, listing: &Listing, now: i64) -> [String; 6] {
@@ -127,5 +166,48 @@ impl Described {
     /// What it lacks.
     pub fn lacks(&self) -> &Lacks {
         &self.lacks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_terminal_keeps_what_is_looked_for() {
+        let row =
+            |id: &str, kind: &str, what: &str| [id, "3m", kind, "28.5 MB", "16,659", what].map(str::to_owned);
+        let rows = [
+            row("20260102-030405-7f3a", "run", "npx codemod src"),
+            row("20260102-030405-0001", "interval", ""),
+        ];
+        let at = |width| lay_out(rows.to_vec(), 4, width);
+        let whole = at(None);
+        assert_eq!(whole[0], "ID                    AGE  KIND        ADDED  CHANGES  WHAT");
+        assert_eq!(at(Some(80)), whole, "it fits");
+        assert_eq!(
+            at(Some(60)),
+            [
+                "ID    AGE  KIND        ADDED  CHANGES  WHAT",
+                "7f3a   3m  run       28.5 MB   16,659  npx codemod src",
+                "0001   3m  interval  28.5 MB   16,659",
+            ]
+        );
+        assert_eq!(
+            at(Some(40)),
+            [
+                "ID    AGE    ADDED  CHANGES  WHAT",
+                "7f3a   3m  28.5 MB   16,659  npx codemo…",
+                "0001   3m  28.5 MB   16,659  interval",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_ends_that_are_shown_tell_ids_apart() {
+        assert_eq!(enough(&[]), 4);
+        assert_eq!(enough(&["20260102-030405-7f3a", "20260102-030406-7f3b"]), 4);
+        assert_eq!(enough(&["20260102-030405-7f3a", "20260102-030406-7f3a"]), 6);
+        assert_eq!(enough(&["20260102-030405-7f3a", "20260103-030405-7f3a"]), 13);
     }
 }

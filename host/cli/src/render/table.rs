@@ -1,8 +1,9 @@
 //! Tables that fit the terminal.
 //!
-//! Invariant: columns are as wide as their widest cell, the last one takes what is left
-//! and is cut there, by display width and with an ellipsis; where too little is left, the
-//! whole line is. Where there is no terminal nothing is cut, so that programs see all of it.
+//! Invariant: columns are as wide as their widest cell, those without any text are not there; the
+//! last one takes what is left and is cut there, by display width and with an ellipsis; where too
+//! little is left, the whole line is. Where there is no terminal nothing is cut, so that programs
+//! see all of it.
 
 use crate::output::Out;
 use crate::terminal::{Terminal, Tone};
@@ -22,16 +23,13 @@ pub fn lay_out<const N: usize>(
     rows: &[[String; N]],
     width: Option<usize>,
 ) -> Vec<String> {
-    let head = head.map(str::to_owned);
-    let all = || std::iter::once(&head).chain(rows);
-    let widths: Vec<usize> =
-        (0..N).map(|column| all().map(|row| row[column].width()).max().unwrap_or(0)).collect();
-    let before_last: usize = widths[..N - 1].iter().map(|width| width + GAP).sum();
-    let room = width.map(|width| width.saturating_sub(before_last).max(LEAST));
-    all()
+    let widths = widths(head, rows);
+    let room = width.map(|width| left(head, rows, width).max(LEAST));
+    std::iter::once(&head.map(str::to_owned))
+        .chain(rows)
         .map(|row| {
             let mut line = String::new();
-            for (column, cell) in row.iter().enumerate().take(N - 1) {
+            for (column, cell) in row.iter().enumerate().take(N - 1).filter(|(n, _)| widths[*n] > 0) {
                 let pad = " ".repeat(widths[column] - cell.width());
                 let (before, after) = if right.contains(&column) { (&*pad, "") } else { ("", &*pad) };
                 line.push_str(&format!("{before}{cell}{after}{}", " ".repeat(GAP)));
@@ -44,6 +42,21 @@ pub fn lay_out<const N: usize>(
             width.map_or_else(|| line.clone(), |width| cut(&line, width))
         })
         .collect()
+}
+
+/// How much of `width` the last column would get.
+pub fn left<const N: usize>(head: [&str; N], rows: &[[String; N]], width: usize) -> usize {
+    let before_last = widths(head, rows).into_iter().take(N - 1).filter(|width| *width > 0);
+    width.saturating_sub(before_last.map(|width| width + GAP).sum())
+}
+
+/// How wide each column is.
+fn widths<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> [usize; N] {
+    let mut widths = head.map(UnicodeWidthStr::width);
+    for row in rows {
+        widths.iter_mut().zip(row).for_each(|(width, cell)| *width = (*width).max(cell.width()));
+    }
+    widths
 }
 
 /// Writes the lines of a table, its head less loud.
@@ -120,6 +133,9 @@ mod tests {
             ["ID     SIZE  …", "x       1 B  …", "日本  10 kB  …"]
         );
         assert!(lay_out(["ID", "SIZE", "COMMAND"], &[], &rows, None)[2].ends_with("command line"));
+        assert_eq!(left(["ID", "SIZE", "COMMAND"], &rows, 24), 11);
+        let rows = [row("x", "", "short"), row("y", "", "")];
+        assert_eq!(lay_out(["ID", "", "COMMAND"], &[1], &rows, Some(20)), ["ID  COMMAND", "x   short", "y"]);
     }
 
     #[test]
