@@ -31,6 +31,8 @@ impl<'a> Screen<'a> {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = self.sandbox.command("tmux");
+        // The sandbox's user may have none that starts anything.
+        command.env("SHELL", "/bin/sh");
         command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         command.args(["-u", "-S", &self.socket]).args(words);
         command

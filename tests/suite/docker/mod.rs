@@ -12,6 +12,7 @@ mod named;
 mod needed;
 mod podman;
 mod postgres;
+mod reviewed;
 mod together;
 mod unread;
 
