@@ -88,7 +88,7 @@ pub struct GcArgs {
     /// Keep snapshots that are not older
     #[arg(long, value_name = "AGE", value_parser = duration)]
     pub keep_within: Option<Duration>,
-    /// Keep the store below this size
+    /// Keep the store below this size; what a server keeps for its snapshots is no part of it
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
     /// Drop also what is kept of projects that are gone, 30 days after their last use

@@ -8,8 +8,9 @@ use crate::json::{self, FreedReport};
 use crate::render::words::count;
 use snapback_core::error::Result;
 use snapback_core::project::units::human;
-use snapback_core::session::{Bounds, Freed, History, Project};
+use snapback_core::session::{Bounds, Freed, History, Listing, Project};
 use snapback_core::tree::apply::Left;
+use std::collections::BTreeSet;
 
 /// Does it.
 ///
@@ -20,7 +21,7 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     let project = context.open()?;
     let (freed, left) = match project.store() {
         // With `--all` it need not be called in a project.
-        None if args.all => (Freed::default(), None),
+        None if args.all => (Freed::default(), Vec::new()),
         _ => {
             project.need_store()?;
             let bounds = Bounds { keep: args.keep, keep_within: args.keep_within, max_size: args.max_size };
@@ -45,11 +46,13 @@ pub fn run(context: &mut Context, args: &GcArgs) -> Result<Code> {
     Ok(code)
 }
 
-/// What is said when more is left than was asked for, once `freed` bytes more are given back.
-fn left(project: &Project, args: &GcArgs, freed: u64) -> Result<Option<String>> {
-    let Some(most) = args.max_size else { return Ok(None) };
+/// What is said of a size that was asked for, once `freed` bytes more are given back: when more is
+/// left, and when it is not all.
+fn left(project: &Project, args: &GcArgs, freed: u64) -> Result<Vec<String>> {
+    let Some(most) = args.max_size else { return Ok(Vec::new()) };
     let rest = project.need_store()?.usage()?.1.saturating_sub(freed);
-    Ok((rest > most).then(|| format!("{} stay, more than {}: {NEEDED}", human(rest), human(most))))
+    let more = (rest > most).then(|| format!("{} stay, more than {}: {NEEDED}", human(rest), human(most)));
+    Ok(more.into_iter().chain(outside(&project.list()?.0)).collect())
 }
 
 /// Why not everything can go.
@@ -65,6 +68,20 @@ pub fn kept(left: &Left) -> Option<String> {
             "{files}, {}, {what}, stay in .snapback/saved; remove what you do not need",
             human(left.bytes)
         )
+    })
+}
+
+/// What is said of what snapshots may hold outside the store, as copies on a server: no size limit
+/// counts it.
+pub fn outside(listings: &[Listing]) -> Option<String> {
+    let holding = |listing: &Listing| listing.snapshot.targets.iter().any(|captured| captured.releases);
+    let snapshots = listings.iter().filter(|listing| holding(listing)).count() as u64;
+    let all = listings.iter().flat_map(|listing| &listing.snapshot.targets);
+    let names: BTreeSet<&str> = all.filter(|c| c.releases).map(|c| &*c.target.name).collect();
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    (snapshots > 0).then(|| {
+        let (names, snapshots) = (names.join(", "), count(snapshots, "snapshot"));
+        format!("what {snapshots} may hold outside the store for {names} counts in no size limit")
     })
 }
 

@@ -7,10 +7,14 @@ use crate::context::Context;
 use crate::exit::Code;
 use crate::json::{self, ShowItem};
 use crate::render::{beyond, left_out, words};
+use snapback_core::backend::Part;
 use snapback_core::error::Result;
 use snapback_core::history::snapshot::Captured;
+use snapback_core::object::ObjectKind;
 use snapback_core::project::units::human;
 use snapback_core::session::{Listing, Project, State};
+use snapback_core::store::Store;
+use snapback_core::store::opaque::Opaque;
 use snapback_core::tree::git::Position;
 
 /// Does it.
@@ -71,19 +75,26 @@ fn head(listing: &Listing, now: i64) -> Vec<String> {
     lines
 }
 
+/// How much it is. What consists of a component's own bytes has no files that could be counted.
+fn amount(store: &Store, captured: &Captured) -> Result<String> {
+    let is_own = |part: &Part| part.content.kind() == ObjectKind::Opaque;
+    if captured.parts.is_empty() || !captured.parts.iter().all(is_own) {
+        return Ok(format!("{}, {}", words::count(captured.files, "file"), human(captured.bytes)));
+    }
+    let sizes = captured.parts.iter().map(|part| Ok(Opaque::read(store, &part.content)?.size));
+    let size: u64 = sizes.sum::<Result<u64>>()?;
+    let beyond = if captured.releases { ", perhaps more outside of it" } else { "" };
+    Ok(format!("{} in the store{beyond}", human(size)))
+}
+
 fn target(project: &Project, captured: &Captured) -> Result<Vec<String>> {
     let target = &captured.target;
-    let mut lines = vec![format!(
-        "target {} (backend {}): {}, {}",
-        target.name,
-        target.backend,
-        words::count(captured.files, "file"),
-        human(captured.bytes)
-    )];
+    let store = project.need_store()?;
+    let amount = amount(store, captured)?;
+    let mut lines = vec![format!("target {} (backend {}): {amount}", target.name, target.backend)];
     for (key, value) in &target.settings {
         lines.push(format!("  {key} = {}", words::one_line(&value.replace('\n', ", "))));
     }
-    let store = project.need_store()?;
     let mut lacks = Vec::new();
     for root in contents::roots(&**store, captured)? {
         if let Some(git) = root.git {

@@ -100,6 +100,7 @@ fn rows(facts: &Facts, now: i64) -> Vec<(&'static str, String)> {
         None => rows.extend(twin(project).map(|text| ("twin", text))),
     }
     rows.extend(saved(project).ok().and_then(|left| gc::kept(&left)).map(|text| ("saved", text)));
+    rows.extend(gc::outside(listings).map(|text| ("outside", text)));
     rows.extend(damaged.iter().map(|damaged| ("damaged", damaged.error.to_string())));
     if timeline.damaged > 0 {
         rows.push(("damaged", format!("{} of the timeline", words::count(timeline.damaged as u64, "line"))));

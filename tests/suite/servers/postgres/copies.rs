@@ -266,6 +266,12 @@ fn what_the_copies_take_on_the_server_is_said() {
     );
     let s = project(&server, "");
     s.ok(["snap", "-v"]).says("1 copy takes").says("MB on the server");
+    // How much of the store there may be says nothing about them.
+    let words = "what 1 snapshot may hold outside the store for `postgres` counts in no size limit";
+    s.ok(["status"]).prints(words);
+    s.ok(["gc", "--max-size", "1GiB"]).says(words);
+    s.ok(["gc"]).never_says("no size limit");
+    s.ok(["show", "@0"]).prints(" B in the store, perhaps more outside of it");
     // A second one, and less room for them: that is said without being asked for.
     super::declare(&s, &server, "copies-size = \"20MiB\"");
     super::agree(&s);

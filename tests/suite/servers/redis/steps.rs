@@ -1,6 +1,6 @@
 //! Undo as a whole: cut short, with what it left, with too little room.
 
-use super::{Server, killed, project, ready, refused};
+use super::{Server, killed, project, ready, refused, there_and_back};
 use snapback_tests::{Chance, times};
 use std::fmt::Write;
 use std::time::Duration;
@@ -42,6 +42,31 @@ fn killed_in_the_middle_it_is_finished_by_the_next_command() {
         assert_eq!(server.record(), before, "round {round}");
     }
     assert!(in_the_middle > 0, "no kill hit the middle of an undo");
+}
+
+#[test]
+fn a_larger_database_comes_back() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start(&[]);
+    // 20 MB, or as many as are asked for: a thousand keys each, of bytes that hardly can be packed.
+    let keys = times("SNAPBACK_SERVER_MB", 20) * 1000;
+    let each = |work: &str| format!("EVAL \"for i = 1, {keys} do local key = 'key:' .. i {work} end\" 0");
+    let value = "local parts = {} for n = 1, 25 do parts[n] = redis.sha1hex(key .. n) end";
+    server.cli(&each(&format!("{value} redis.call('SET', key, table.concat(parts))")));
+    assert_eq!(server.cli("DBSIZE"), keys.to_string());
+    let s = project(&server, "");
+    let change = each("redis.call(i % 2 == 0 and 'DEL' or 'INCR', i % 2 == 0 and key or 'odd' .. key)");
+    let change = format!("redis-cli -p {} {change}", server.port);
+    there_and_back(&s, &change, || server.cli("DEBUG DIGEST\nDBSIZE"));
+    // It has no files, and a size: a kilobyte a key, packed.
+    s.ok(["snap"]);
+    let shown = s.ok(["show", "@0"]).out();
+    let line = shown.lines().find(|line| line.starts_with("target redis")).unwrap_or_default();
+    let size = line.strip_prefix("target redis (backend redis): ").unwrap_or_default();
+    let size: f64 = size.strip_suffix(" MB in the store").unwrap_or_default().parse().expect(line);
+    assert!(size > keys as f64 * 0.0008 && size < keys as f64 * 0.0011, "{shown}");
 }
 
 #[test]
