@@ -12,6 +12,7 @@ mod damage;
 mod displaced;
 mod docker;
 mod ends;
+mod examples;
 mod foreign;
 mod full_disk;
 mod git;

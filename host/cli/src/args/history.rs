@@ -94,9 +94,9 @@ pub struct RestoreArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  snapback review                              go through what changed since the last run
-  snapback review --reject 'src/generated/'    put that back, leave all else as it is
-  snapback review --reject '*' --accept '*.rs' put back all but the sources
+  snapback review                               go through what changed since the last run
+  snapback review --reject 'src/generated/'     put that back, leave all else as it is
+  snapback review --reject '*' --accept '*.rs'  put back all but the sources
 
 A pattern means what it means in .gitignore; the name of a volume's target means all of the
 volume. What is put back is one step, and `snapback undo` takes that back.")]
