@@ -1,5 +1,5 @@
-//! Somebody between a user and an engine, who passes everything on, but some words of the engine
-//! as others of the same length.
+//! Somebody between a user and an engine, who passes everything on, but some words of one or the
+//! other as others of the same length. Of the user's words those that come in one piece.
 
 use super::Engine;
 use super::engine::until;
@@ -31,6 +31,8 @@ def pump(a, b, told):
                 data = swap(rest + data)
                 cut = len(data) - begun(data)
                 data, rest = data[:cut], data[cut:]
+            else:
+                data = swap(data)
             b.sendall(data)
         b.sendall(rest)
     except OSError: pass

@@ -86,6 +86,13 @@ impl Engine {
         Self::start(&format!("alone{}", NEXT.fetch_add(1, Ordering::Relaxed)), &within, KEEPER)
     }
 
+    /// One alone, whose containers are run by the script `runtime`.
+    pub fn frail(runtime: &str) -> Option<Self> {
+        let write = r#"printf %s "$1" > "$5/frail"; chmod +x "$5/frail"; shift; exec sh "$@""#;
+        let with = r#"--add-runtime frail="$1/frail" --default-runtime frail -H "#;
+        Self::start("frail", &["sh", "-c", write, "frail", runtime], &KEEPER.replace("-H ", with))
+    }
+
     /// A podman; none, and that is said, where it is not installed.
     pub fn podman() -> Option<Self> {
         let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();

@@ -37,6 +37,29 @@ fn a_volume_that_was_removed_is_made_again_as_it_was() {
 }
 
 #[test]
+fn one_that_was_made_anew_under_its_name_is_the_same_and_nobody_is_asked() {
+    each_user(|s, engine, volume| {
+        let make = |text: &str| {
+            engine.docker(&["volume", "create", volume]);
+            engine
+                .sh(&format!("cd {}; echo {text} > f; echo {text} > {text}", engine.files(volume).display()));
+        };
+        let look = || engine.sh(&format!("cd {}; ls; cat f", engine.files(volume).display()));
+        make("old");
+        cover(s, volume, "");
+        s.run("true");
+        // As `docker compose down -v` and `up` do it.
+        engine.docker(&["volume", "rm", volume]);
+        make("new");
+        s.ok(["undo", "--yes"]);
+        assert_eq!(look(), "f\nold\nold");
+        s.ok(["redo", "--yes"]);
+        assert_eq!(look(), "f\nnew\nnew");
+        s.run("true");
+    });
+}
+
+#[test]
 fn what_somebody_put_into_it_after_the_undo_was_planned_is_left_alone() {
     each_user(|s, engine, volume| {
         engine.docker(&["volume", "create", volume]);

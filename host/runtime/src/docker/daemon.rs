@@ -22,6 +22,8 @@ pub const TRIES: u32 = 120;
 pub const BETWEEN: Duration = Duration::from_millis(500);
 /// How long is waited until what passes at an engine may have passed.
 const SETTLING: Duration = Duration::from_millis(100);
+/// How an engine begins to say that it runs without root's rights.
+const ROOTLESS: &str = "name=rootless";
 /// The newest version of the interface that is asked for; an older engine has its own.
 const NEWEST: ClientVersion = ClientVersion { major_version: 1, minor_version: 43 };
 
@@ -58,6 +60,8 @@ pub struct Machine {
     pub system: String,
     /// Its architecture.
     pub architecture: String,
+    /// Whether the engine runs without root's rights there.
+    pub is_rootless: bool,
 }
 
 impl Machine {
@@ -141,6 +145,7 @@ impl Daemon {
             name: info.name.unwrap_or_default(),
             system: info.os_type.unwrap_or_default(),
             architecture: info.architecture.unwrap_or_default(),
+            is_rootless: info.security_options.iter().flatten().any(|option| option.starts_with(ROOTLESS)),
         })
     }
 

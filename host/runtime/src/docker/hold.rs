@@ -24,9 +24,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What helps where podman holds nobody.
-const PODMAN: &str =
-    "a rootless podman pauses containers only with version 2 of cgroups; `hold = \"stop\"` needs none";
+/// What helps where an engine without root's rights holds nobody.
+const ROOTLESS: &str =
+    "a rootless engine pauses containers only with version 2 of cgroups; `hold = \"stop\"` needs none";
 
 /// Time between two looks at what others hold, and how often it is looked at: a minute for
 /// one who works on the volume, and a moment for one who is about to let go.
@@ -332,7 +332,8 @@ fn hold(daemon: &Daemon, how: How, user: &User) -> Result<bool> {
                 return Ok(false);
             }
             let error = daemon.explain(&format!("hold the container {}", user.name), &answer);
-            Err(if daemon.is_podman() { error.hint(PODMAN) } else { error })
+            let is_rootless = daemon.machine().is_ok_and(|machine| machine.is_rootless);
+            Err(if is_rootless && how == How::Pause { error.hint(ROOTLESS) } else { error })
         }
         Ok(()) => Ok(true),
     }

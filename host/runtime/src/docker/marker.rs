@@ -190,21 +190,22 @@ pub fn create(daemon: &Daemon, body: ContainerCreateBody) -> Result<String> {
 }
 
 /// Removes a container of our own; one that is gone, or that another process is removing, is
-/// no failure.
+/// no failure. What is refused is tried again for a while: podman has many words for a container
+/// with whose end it is not done, and they pass.
 ///
 /// # Errors
-/// When the engine refuses.
+/// When the engine goes on refusing.
 pub fn remove(daemon: &Daemon, id: &str) -> Result<()> {
     let options = RemoveContainerOptions { force: true, v: true, ..Default::default() };
-    for _ in 0..TRIES {
+    for left in (0..TRIES).rev() {
         let options = options.clone();
         match daemon.try_ask(async |client| client.remove_container(id, Some(options)).await)? {
-            // Another removes it, or podman is not done with its end.
-            Err(answer) if fault::is_already_so(&answer) => std::thread::sleep(AGAIN),
-            Err(answer) if !fault::is_missing(&answer) => {
-                return Err(daemon.explain("remove a container of our own", &answer));
+            Err(answer) if fault::is_missing(&answer) => break,
+            Err(answer) if fault::is_already_so(&answer) || left > 0 && !fault::is_away(&answer) => {
+                std::thread::sleep(AGAIN);
             }
-            _ => break,
+            Err(answer) => return Err(daemon.explain("remove a container of our own", &answer)),
+            Ok(()) => break,
         }
     }
     Ok(())

@@ -7,7 +7,7 @@
 
 use super::daemon::Daemon;
 use super::pipe::{self, Done, Order, Told, What};
-use super::{image, marker, mount};
+use super::{fault, image, marker, mount};
 use bollard::Docker;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error as Fault;
@@ -86,6 +86,20 @@ impl Remote {
         }
     }
 
+    /// That the engine does not start a container of the `image` with this program.
+    fn not_started(&self, answer: &Fault, image: &str) -> Error {
+        let doing = format!("start snapback's own container with the volume `{}`", self.name);
+        let error = self.daemon.explain(&doing, answer);
+        if fault::is_away(answer) {
+            return error;
+        }
+        let hint = format!(
+            "`docker image rm --force {image}` has its image made anew; if that is not it, the engine's log says more \
+             (`journalctl -u docker`), and `--skip NAME` goes on without the volume"
+        );
+        Error::new(Kind::Other, error.message()).hint(hint)
+    }
+
     fn order(&self, call: &Call) -> Order {
         Order {
             target: call.target.name.clone(),
@@ -104,14 +118,13 @@ impl Remote {
         let order = serde_json::to_vec(order).expect("an order can be written");
         let begin =
             [pipe::frame(What::Order, &order), pipe::frame(What::Cache, &cache.unwrap_or_default())].concat();
-        let doing = format!("reach the files of the volume `{}`", self.name);
         let mut other = Other { call, setting, lane: None, begun: 0 };
-        let done = self.daemon.ask(&doing, async |client| {
+        let done = self.daemon.try_ask(async |client| {
             let ends = container.start(client).await?;
             Ok(talk(ends, begin, &mut other).await)
         });
         (0..other.begun).for_each(|_| call.report.end());
-        match done?? {
+        match done?.map_err(|answer| self.not_started(&answer, &container.image))?? {
             Done::Failed(kind, message, hint) => Err(pipe::error(kind, &message, hint.as_deref())),
             done => Ok(done),
         }
@@ -122,6 +135,8 @@ impl Remote {
 struct Container<'a> {
     daemon: &'a Daemon,
     id: String,
+    /// What it was made from.
+    image: String,
 }
 
 impl<'a> Container<'a> {
@@ -143,7 +158,8 @@ impl<'a> Container<'a> {
             }),
             ..shut
         };
-        Ok(Self { daemon, id: marker::create(daemon, body)? })
+        let image = body.image.clone().unwrap_or_default();
+        Ok(Self { daemon, id: marker::create(daemon, body)?, image })
     }
 
     async fn start(&self, client: &Docker) -> Result<AttachContainerResults, Fault> {
