@@ -12,6 +12,8 @@ const TIMES: [u64; 2] = [3, 20];
 
 /// At so many places in a call it is ended, beside its first call of the host.
 const ENDS: u64 = 9;
+/// At no more places than these it is ended in both ways.
+const FEW: usize = 4;
 
 const DENIED: &str = "without a setting that opens something it fails, and does nothing worse";
 
@@ -191,8 +193,8 @@ fn changed_in_between(trial: &Trial, world: &mut dyn World) -> Result<(), Fault>
 /// Whether a restore that ended in its middle, in one way or the other, is completed.
 fn completes(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
     comes_back(trial, world, 1)?;
-    let ends = ends(trial.cut().seen());
-    let (mut cuts, calls) = (0, trial.cut().seen());
+    let calls = trial.cut().seen();
+    let mut cuts = Cuts::default();
     let mut one = |end: Option<(u64, bool)>, time: Option<u64>| {
         let stored = Stored::of(trial, world)?;
         let current = changed(trial, world, 0, &stored)?;
@@ -214,21 +216,21 @@ fn completes(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
             Err(error) if !was_cut => {
                 return Err(Fault::Broken(format!("told to stop it failed otherwise: {error}")));
             }
-            _ => cuts += u32::from(was_cut),
+            _ => cuts.count(end, was_cut),
         }
         of(trial.restore(&stored.parts, &current.parts, &Cancel::default()), "the next restore")?;
         is(world, &stored.looks, "after the next restore")
     };
-    ends.into_iter().try_for_each(|end| one(Some(end), None))?;
+    ends(calls).into_iter().try_for_each(|end| one(Some(end), None))?;
     TIMES.into_iter().try_for_each(|after| one(None, Some(after)))?;
-    really(cuts, "restore", calls)
+    cuts.really("restore", calls)
 }
 
 /// Whether a snapshot that ended in its middle changed nothing.
 fn touches_nothing(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
     let looks = Stored::of(trial, world)?.looks;
     let calls = trial.cut().seen();
-    let mut cuts = 0;
+    let mut cuts = Cuts::default();
     for end in ends(calls) {
         let cancel = Cancel::default();
         arm(trial, Some(end), &cancel);
@@ -238,20 +240,24 @@ fn touches_nothing(trial: &Trial, world: &mut dyn World) -> Result<(), Fault> {
         {
             return Err(Fault::Broken(format!("told to stop it failed otherwise: {error}")));
         }
-        cuts += u32::from(trial.cut().hit());
+        cuts.count(Some(end), trial.cut().hit());
         is(world, &looks, "after a snapshot that was cut short")?;
     }
     of(trial.snapshot(&[]), "the next snapshot")?;
     is(world, &looks, "after the next snapshot")?;
-    really(cuts, "snapshot", calls)
+    cuts.really("snapshot", calls)
 }
 
-/// Where a call that calls the host so often is ended, and whether as if it gave up: in turns.
+/// Where a call that calls the host so often is ended, and whether as if it gave up: in turns;
+/// in both ways at each place, where there are few.
 fn ends(calls: u64) -> Vec<(u64, bool)> {
     let mut at: Vec<u64> = (1..=ENDS).map(|part| calls * part / (ENDS + 1)).collect();
     at.insert(0, 1);
     at.retain(|at| (1..calls.max(2)).contains(at));
     at.dedup();
+    if at.len() <= FEW {
+        return at.into_iter().flat_map(|at| [(at, true), (at, false)]).collect();
+    }
     at.into_iter().enumerate().map(|(number, at)| (at, number % 2 == 0)).collect()
 }
 
@@ -261,15 +267,36 @@ fn arm(trial: &Trial, end: Option<(u64, bool)>, cancel: &Cancel) {
     }
 }
 
-/// That it was tried at all: what is over before it can be stopped proves nothing.
-fn really(cuts: u32, what: &str, calls: u64) -> Result<(), Fault> {
-    if cuts > 0 {
-        return Ok(());
+/// How often calls were really ended in their middle, in each way.
+#[derive(Default)]
+struct Cuts {
+    /// As if the component gave up.
+    gave_up: u32,
+    /// As if the user asked.
+    asked: u32,
+}
+
+impl Cuts {
+    /// One that was to be ended at `end`, or after a time, and `was_cut` or not.
+    fn count(&mut self, end: Option<(u64, bool)>, was_cut: bool) {
+        let number =
+            if end.is_some_and(|(_, gives_up)| gives_up) { &mut self.gave_up } else { &mut self.asked };
+        *number += u32::from(was_cut);
     }
-    let why = format!(
-        "no {what} could be cut short: it is over as soon as it has begun (calls of the host: {calls})"
-    );
-    Err(Fault::Unchecked(why))
+
+    /// That both ways were tried: what is over before it can be stopped proves nothing.
+    fn really(&self, what: &str, calls: u64) -> Result<(), Fault> {
+        let way = match (self.gave_up, self.asked) {
+            (0, 0) => "",
+            (0, _) => " as if the component gave up",
+            (_, 0) => " as if the user asked",
+            _ => return Ok(()),
+        };
+        let why = format!(
+            "no {what} could be cut short{way}: it is over as soon as it has begun (calls of the host: {calls})"
+        );
+        Err(Fault::Unchecked(why))
+    }
 }
 
 /// Three states, each after another change.
@@ -320,4 +347,39 @@ fn denied(trial: &Trial) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_ended_in_both_ways_and_never_behind_its_last_call_of_the_host() {
+        assert_eq!(ends(1), [(1, true), (1, false)]);
+        for calls in 2..500 {
+            let ends = ends(calls);
+            for way in [true, false] {
+                assert!(ends.iter().any(|(_, gives_up)| *gives_up == way), "{calls}: {ends:?}");
+            }
+            assert!(ends.iter().all(|(at, _)| (1..calls).contains(at)), "{calls}: {ends:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_ended_in_one_way_alone_is_not_called_kept() {
+        let why = |gave_up, asked| match (Cuts { gave_up, asked }).really("restore", 3) {
+            Err(Fault::Unchecked(why)) => why,
+            Ok(()) => String::new(),
+            _ => panic!("it blames nobody"),
+        };
+        assert_eq!(why(1, 1), "");
+        assert!(why(0, 0).contains("cut short:"));
+        assert!(why(0, 2).contains("as if the component gave up"));
+        assert!(why(2, 0).contains("as if the user asked"));
+        let mut cuts = Cuts::default();
+        cuts.count(Some((1, true)), true);
+        cuts.count(Some((1, false)), false);
+        cuts.count(None, true);
+        assert_eq!((cuts.gave_up, cuts.asked), (1, 1));
+    }
 }
