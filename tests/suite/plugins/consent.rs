@@ -41,6 +41,24 @@ fn skipped_it_is_not_asked_for() {
 }
 
 #[test]
+fn what_is_left_out_is_not_even_compiled() {
+    if !have("python3") {
+        return;
+    }
+    let s = with_probe().cold();
+    let digest = s.sh("sha256sum < \"$XDG_DATA_HOME/snapback/plugins/probe.wasm\"")[..64].to_owned();
+    let compiled = || !s.sh(&format!("find \"$XDG_CACHE_HOME\" -name '{digest}*'")).is_empty();
+    s.ok(["run", "--only", "tree", "--", "sh", "-c", "echo 1 > f"]);
+    // Nor for a database that comes to light meanwhile, which it might have claimed.
+    let script = "import sqlite3; sqlite3.connect('a.db').executescript('CREATE TABLE t(a)')";
+    s.ok(["run", "--skip", "probe", "--", "python3", "-c", script]);
+    s.ok(["undo"]);
+    assert!(!s.has("a.db") && !compiled());
+    s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+    assert!(compiled(), "asked for, it is");
+}
+
+#[test]
 fn yes_is_no_consent() {
     let s = with_probe();
     s.snapback(["--yes", "run", "--", "true"]).fails(125, &["you have not agreed"]);
@@ -115,6 +133,29 @@ fn a_script_agrees_by_digest_for_good_or_for_once() {
     s.ok(["trust", "--list"]).prints("reads and writes ../room");
     s.ok(["trust", "--revoke"]).says("1 consent taken back");
     s.snapback(["snap"]).fails(1, &["you have not agreed"]);
+}
+
+#[test]
+fn what_one_target_was_allowed_is_taken_back_alone() {
+    let s = sandbox();
+    let target =
+        |name: &str| format!("[[target]]\nname = \"{name}\"\nbackend = \"tree\"\npath = \"../{name}\"\n");
+    s.sh("mkdir ../first ../second");
+    s.write("snapback.toml", target("first") + &target("second"));
+    agree(&s);
+    agree(&s);
+    s.ok(["snap"]);
+    s.snapback(["trust", "--revoke", "--target", "frist"])
+        .fails(1, &["nothing was agreed to here for the target `frist`"])
+        .says("did you mean `first`?");
+    s.snapback(["trust", "--target", "first"]).exits(2);
+    s.ok(["snap"]);
+    s.ok(["trust", "--revoke", "--target", "first"]).says("1 consent taken back");
+    s.snapback(["snap"]).fails(1, &["you have not agreed", "`first`"]);
+    s.ok(["run", "--skip", "first", "--", "true"]);
+    let left = s.ok(["trust", "--list", "--json"]).json();
+    assert_eq!(left["consents"].as_array().unwrap().len(), 1, "{left}");
+    assert_eq!(left["consents"][0]["target"], "second");
 }
 
 #[test]

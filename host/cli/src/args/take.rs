@@ -109,6 +109,7 @@ Examples:
   snapback trust --store   check the store in this project, and go on with it
   snapback trust --list    the stores that were trusted, and what targets may reach
   snapback trust --revoke  take all of that back for this project
+  snapback trust --revoke --target db   only what the target `db` was allowed
 
 A target that reaches out of the project (a path that leads out, a volume, an address, a
 program, a variable) or is covered by a component that did not come with snapback does
@@ -129,6 +130,9 @@ pub struct TrustArgs {
     /// Take back what was agreed to for this project, and that its store was trusted
     #[arg(long, group = "what")]
     pub revoke: bool,
+    /// Take back only what this target was allowed
+    #[arg(long, value_name = "NAME", requires = "revoke", add = targets())]
+    pub target: Vec<String>,
     /// Agree to the one question with this digest, without being asked
     #[arg(long, value_name = "HEX", group = "what")]
     pub digest: Option<String>,

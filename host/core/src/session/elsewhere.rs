@@ -31,6 +31,13 @@ impl Project {
         Ok(paths.map(|path| Elsewhere { path, target: target.name.clone() }).collect())
     }
 
+    /// The same of a target that takes no part: nothing where its backend was never used here,
+    /// which is not made ready for that. What is left out costs nothing, and runs nothing.
+    pub(super) fn known_claims(&self, target: &Target) -> Result<Vec<Elsewhere>> {
+        let is_known = self.env.backends.is_known(&target.backend);
+        if is_known { self.claims(target) } else { Ok(Vec::new()) }
+    }
+
     /// What all `targets` capture by themselves.
     pub(super) fn all_claims<'t>(&self, targets: impl Iterator<Item = &'t Target>) -> Result<Vec<Elsewhere>> {
         let mut all = Vec::new();

@@ -136,7 +136,7 @@ impl Project {
         let Ok(config) = self.config() else { return Ok(Vec::new()) };
         let mut declared = Vec::new();
         for configured in &config.targets {
-            for claim in self.claims(&configured.target)?.into_iter().filter(|claim| wanted(claim)) {
+            for claim in self.known_claims(&configured.target)?.into_iter().filter(|claim| wanted(claim)) {
                 declared.push((configured.target.clone(), claim));
             }
         }

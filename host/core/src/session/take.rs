@@ -123,8 +123,7 @@ impl Session {
         let targets = wanted.iter().map(|c| &c.target).chain(&named);
         let jobs = targets.map(Job::of).collect();
         let mut elsewhere = self.all_claims(wanted.iter().map(|c| &c.target).chain(&named))?;
-        // Nobody knows what those capture whose backends cannot be used.
-        elsewhere.extend(skipped.iter().flat_map(|c| self.claims(&c.target).unwrap_or_default()));
+        elsewhere.extend(skipped.iter().flat_map(|c| self.known_claims(&c.target).unwrap_or_default()));
         elsewhere.sort();
         let mut skipped: Vec<String> = skipped.iter().map(|c| c.target.name.clone()).collect();
         names.extend(named.iter().map(|target| target.name.clone()));

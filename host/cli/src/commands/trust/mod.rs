@@ -20,7 +20,7 @@ pub fn run(context: &mut Context, args: &TrustArgs) -> Result<Code> {
     }
     context.refuse_inside_run("trust")?;
     if args.revoke {
-        return targets::revoke(context);
+        return targets::revoke(context, &args.target);
     }
     if let Some(digest) = &args.digest {
         return targets::agree(context, digest);

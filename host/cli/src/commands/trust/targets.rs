@@ -7,8 +7,8 @@ use crate::exit::Code;
 use crate::render::words::count;
 use snapback_core::backend::Target;
 use snapback_core::error::{Error, Kind, Result, show};
-use snapback_core::project::STORE;
-use snapback_core::project::consents::Consents;
+use snapback_core::project::consents::{Consent, Consents};
+use snapback_core::project::{STORE, nearest};
 use snapback_core::session::{Project, Session};
 use snapback_runtime::trust::Question;
 
@@ -82,27 +82,34 @@ pub fn agree(context: &mut Context, digest: &str) -> Result<Code> {
     Ok(Code::DONE)
 }
 
-/// Takes back all that was agreed to for this project, and that its store was trusted.
+/// Takes back all that was agreed to for this project, and that its store was trusted; with
+/// `targets`, what these were allowed and nothing else.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn revoke(context: &mut Context) -> Result<Code> {
+/// `NotFound` for a target that was allowed nothing here; when it cannot be written.
+pub fn revoke(context: &mut Context, targets: &[String]) -> Result<Code> {
     let project = context.look()?;
     let store = project.store().and_then(|store| store.id().ok());
     let consents = Consents::new(&context.places.state);
-    let mut revoked = 0;
-    for (key, consent) in consents.all() {
-        let is_of_this = |c: &snapback_core::project::consents::Consent| {
-            Some(&c.store) == store.as_ref() || c.root.path() == project.root()
-        };
-        if consent.as_ref().is_some_and(is_of_this) {
-            consents.remove(project.disk(), &key)?;
-            revoked += 1;
-        }
+    let of_this = |(key, consent): (String, Option<Consent>)| {
+        let is_of_this = |c: &Consent| Some(&c.store) == store.as_ref() || c.root.path() == project.root();
+        Some((key, consent.filter(is_of_this)?.target))
+    };
+    let mut given: Vec<_> = consents.all().into_iter().filter_map(of_this).collect();
+    if let Some(name) = targets.iter().find(|name| given.iter().all(|(_, target)| target != *name)) {
+        let why = format!("nothing was agreed to here for the target `{name}`");
+        let near = nearest(name, given.iter().map(|(_, target)| &**target));
+        let hint = near.map_or_else(
+            || "`snapback trust --list` has all that was".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(Error::new(Kind::NotFound, why).hint(hint));
     }
+    given.retain(|(_, target)| targets.is_empty() || targets.contains(target));
+    given.iter().try_for_each(|(key, _)| consents.remove(project.disk(), key))?;
     let store = show(&project.root().join(STORE));
-    let distrusted = project.distrust()?;
-    context.talk.say(format_args!("{} taken back", count(revoked, "consent")));
+    let distrusted = targets.is_empty() && project.distrust()?;
+    context.talk.say(format_args!("{} taken back", count(given.len() as u64, "consent")));
     if distrusted {
         context.talk.say(format_args!(
             "the store {store} is foreign again: only read, until `snapback trust --store`"
