@@ -11,6 +11,7 @@ mod optional;
 mod programs;
 mod shelf;
 mod strangers;
+mod swapped;
 
 use snapback_tests::Sandbox;
 use std::fs;

@@ -126,12 +126,15 @@ fn snapbacks_own_files_are_reached_by_no_grant() {
     each_user(|s| {
         install(s);
         s.ok(["snap"]);
+        let cache = s.cache().join("snapback").display().to_string();
         for own in [
             ".",
+            &cache,
             ".snapback",
             "..",
             "../../state",
             "../../state/snapback",
+            "../../state/snapback/consents",
             "../../data/snapback/plugins",
             "../../config",
         ] {
