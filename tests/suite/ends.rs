@@ -123,6 +123,7 @@ fn a_report_that_cannot_be_written_is_refused_before_the_command_starts() {
     ordinary(|s| {
         s.sh("mkdir ../closed ../dir; : > ../closed/own; echo old > ../old; chmod 400 ../old; chmod 555 ../closed");
         for (file, why) in [
+            ("-", "standard output is the command's own"),
             ("../dir", "is a directory"),
             ("../old", "could not write the report into"),
             ("../closed/new", "could not write the report into"),
@@ -137,7 +138,9 @@ fn a_report_that_cannot_be_written_is_refused_before_the_command_starts() {
         s.ok(["run", "--report", "../closed/own", "--", "true"]);
         assert!(s.read("../closed/own").contains("\"exit_code\": 0"));
         s.sh("\"$SNAPBACK\" run -q --report /dev/fd/3 -- true 3> ../opened");
-        assert!(s.read("../opened").contains("\"exit_code\": 0"));
+        assert!(s.read("../opened").contains("\"exit_code\": 0") && !s.has("-"));
+        s.ok(["run", "--report", "./-", "--", "true"]);
+        assert!(s.read("-").contains("\"exit_code\": 0"));
         s.sh("chmod 755 ../closed");
     });
 }

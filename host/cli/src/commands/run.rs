@@ -135,6 +135,12 @@ fn directory(context: &Context) -> Result<Option<PathBuf>> {
 /// Where the report goes. That it cannot be written is better known before the command runs.
 fn report_file(context: &mut Context, args: &RunArgs) -> Result<Option<PathBuf>> {
     let Some(file) = &args.report else { return Ok(None) };
+    if file.as_os_str() == "-" {
+        let why = "standard output is the command's own: the report of a run does not go there";
+        return Err(Error::new(Kind::Invalid, why).hint(
+            "name a file (`./-` is one of that name), or a stream of its own: `--report /dev/fd/3 3>FILE`",
+        ));
+    }
     let file = places::resolve(&context.here, file);
     context.fifo = reported::ready(&file)?;
     Ok(Some(file))
