@@ -32,7 +32,7 @@ import plugin
 import servers
 import small
 import volumes
-from install import peers_here
+from install import peers_here, programs_in
 from measure import Results, Runner
 from mount import disk
 from peers_more import MORE
@@ -50,17 +50,21 @@ class Bench:
     """Where and with what it is measured; what the measurements of all corpora share."""
 
     def __init__(self, options, work, slow):
-        self.work, self.slow = work, slow
+        self.work, self.slow, self.all = work, slow, options.all
         self.cache, self.components = options.cache, work / "components"
-        self.results = Results()
+        self.programs, self.results = programs_in(options.cache), Results()
         self.skipped, self.notes = [], []
-        self.peers = peers_here(peers.DEFAULT + (MORE if options.all else []), options.cache, self.skip)
         self.snapback = (options.snapback or floors.program()).resolve()
         self.floor = (options.floor or floors.floor()).resolve()
         self.hello = floors.hello(work)
         environment = {"PATH": os.environ["PATH"], "HOME": str(work), "LC_ALL": "C", "TMPDIR": str(work)}
         self.runner = Runner(work, environment)
         self.compile_components()
+
+    @functools.cached_property
+    def peers(self):
+        """Installed for the measurements that compare with them, and not for others."""
+        return peers_here(peers.DEFAULT + (MORE if self.all else []), self.programs, self.skip)
 
     # Built by the measurements that have them.
     database = functools.cached_property(lambda self: floors.database())
@@ -109,7 +113,7 @@ class Bench:
 
     def versions(self):
         yield first_line([self.snapback, "--version"])
-        for kind in self.peers:
+        for kind in self.__dict__.get("peers", ()):
             yield first_line(kind.version)
 
 

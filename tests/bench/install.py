@@ -10,10 +10,15 @@ import subprocess
 import sys
 
 
-def peers_here(kinds, cache, skip):
-    """Those of `kinds` that can be run; `skip` is told of the others and why."""
+def programs_in(cache):
+    """Where programs that are built here lie; from now on they are found by their names."""
     programs = cache / "programs"
     os.environ["PATH"] += f"{os.pathsep}{programs / 'bin'}"
+    return programs
+
+
+def peers_here(kinds, programs, skip):
+    """Those of `kinds` that can be run; `skip` is told of the others and why."""
     packages = [name for kind in kinds if lacks(kind) for name in kind.packages]
     if packages and os.geteuid() == 0 and shutil.which("apt-get"):
         debian(packages)
