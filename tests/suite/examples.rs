@@ -5,10 +5,11 @@ use snapback_tests::Sandbox;
 use std::os::unix::fs::symlink;
 
 /// Those that cannot do it here, and what they say.
-const OTHERWISE: [(&str, i32, &str); 3] = [
+const OTHERWISE: [(&str, i32, &str); 4] = [
     ("snapback undo -i", 2, "a review needs a terminal"),
     ("snapback review", 2, "a review needs a terminal"),
     ("snapback undo --resume", 1, "no step was cut short"),
+    ("snapback trust --revoke --target db", 1, "nothing was agreed to here for the target `db`"),
 ];
 
 /// The command lines among the examples of all commands, without what stands beside them.
