@@ -209,6 +209,28 @@ fn a_copy_goes_with_the_last_snapshot_that_has_it() {
 }
 
 #[test]
+fn what_gc_drops_lets_its_copies_go() {
+    if !ready() {
+        return;
+    }
+    let server = Server::start();
+    let s = project(&server, "");
+    let mut copies = Vec::new();
+    for n in 0..4 {
+        server.psql("app", &format!("CREATE TABLE t{n}(a int)"));
+        s.ok(["snap"]);
+        let ours = server.ours();
+        copies.extend(ours.into_iter().find(|name| !copies.contains(name)));
+    }
+    assert_eq!(copies.len(), 4);
+    s.ok(["gc", "--keep", "1"]);
+    let (kept, listed) = (server.ours(), s.ok(["list", "--json"]).json().as_array().unwrap().len());
+    assert!(listed < 4 && kept.len() == listed, "{listed} {kept:?}");
+    assert!(kept.contains(&copies[3]) && !kept.contains(&copies[0]), "{copies:?} {kept:?}");
+    assert_eq!(s.ok(["status", "--json"]).json()["releases"], serde_json::json!([]));
+}
+
+#[test]
 fn another_history_on_the_same_server_has_copies_of_its_own() {
     if !ready() {
         return;
