@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{each_user, sandbox};
+use snapback_tests::is_root;
 
 #[test]
 fn all_that_are_locked_are_named() {
@@ -48,6 +49,41 @@ fn all_that_are_locked_are_named() {
         assert_eq!(names.map(|name| count(s, name)), ["[(10,)]"; 4].map(str::to_owned));
         s.sh("rm -f *.db*");
     });
+}
+
+#[test]
+fn who_is_in_another_container_is_named_or_told_as_that() {
+    if !ready() || !is_root() {
+        return;
+    }
+    let s = sandbox();
+    declare(&s, &["app"]);
+    for mode in ["delete", "wal"] {
+        s.sh("rm -f app.db*");
+        make(&s, "app", mode, 10);
+        s.run(&migrate("app", "DELETE FROM t"));
+        // In it: all of its processes are seen from here, by other numbers than it has for them.
+        let mut app = Python::start_apart(&s);
+        app.open("app");
+        assert_eq!(app.sql("BEGIN IMMEDIATE"), "[]");
+        let inner = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", app.pid())).unwrap();
+        let who = format!("app.db is in use by python3 (pid {})", inner.trim());
+        assert_eq!(app.say("os.getpid()"), "1");
+        s.snapback(["undo"]).fails(1, &[&who]).says("hint: end or pause python3");
+        drop(app);
+        // From it: only that somebody is there.
+        let mut app = Python::start(&s);
+        app.open("app");
+        assert_eq!(app.sql("BEGIN IMMEDIATE"), "[]");
+        let mut inside = s.command("unshare");
+        inside.args(["--pid", "--fork", "--mount-proc", crate::PROGRAM, "undo"]);
+        let said = s.finish(&mut inside);
+        said.fails(1, &["app.db is locked by another process"]).says("in another container perhaps");
+        assert_eq!(app.sql("ROLLBACK"), "[]");
+        assert_eq!(app.count(), "[(0,)]", "{mode}");
+        s.ok(["undo"]);
+        assert_eq!(app.count(), "[(10,)]", "{mode}");
+    }
 }
 
 #[test]

@@ -117,3 +117,42 @@ fn a_removed_database_is_gone_whatever_lies_beside_it() {
         assert_eq!(count(s, "app"), "[(11,)]");
     });
 }
+
+#[test]
+fn a_journal_of_another_database_brings_nothing_in_and_comes_back_with_the_file() {
+    if !ready() {
+        return;
+    }
+    each_user(|s| {
+        s.sh("rm -f *.db*");
+        make(s, "other", "delete", 9000);
+        sql(s, "other", "UPDATE t SET b = b || hex(zeroblob(300))");
+        make(s, "app", "delete", 3000);
+        sql(s, "app", "CREATE TABLE only_here(a)");
+        s.sh("python3 -c \"
+import sqlite3, os
+c = sqlite3.connect('other.db', isolation_level=None)
+c.execute('PRAGMA cache_size = 5')
+c.execute('BEGIN IMMEDIATE')
+c.execute('UPDATE t SET b = 1 WHERE a % 2')
+os.kill(os.getpid(), 9)\" || true; mv other.db-journal app.db-journal; rm other.db");
+        let before = Record::take(&s.project());
+        s.run("rm app.db-journal; echo new > f");
+        s.ok(["undo"]);
+        let after = Record::take(&s.project());
+        for path in ["app.db", "app.db-journal"] {
+            assert_eq!(before.entry(path).hash, after.entry(path).hash, "{path}");
+        }
+        // What the run makes of the database is taken back, with the journal beside it.
+        s.run(&format!("rm app.db-journal; {}", migrate("app", "DELETE FROM t; DROP TABLE only_here")));
+        s.ok(["undo"]);
+        let after = Record::take(&s.project());
+        for path in ["app.db", "app.db-journal"] {
+            assert_eq!(before.entry(path).hash, after.entry(path).hash, "{path}");
+        }
+        s.ok(["redo"]);
+        assert!(!s.has("app.db-journal"));
+        assert_eq!(sql(s, "app", "SELECT count(*) FROM sqlite_master"), "[(1,)]");
+        is_sound(s, "app");
+    });
+}

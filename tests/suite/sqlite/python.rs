@@ -38,6 +38,14 @@ impl Python {
         Self::run(command)
     }
 
+    /// Starts one in the project, as root, with a list of processes of its own as in a container;
+    /// what is started is the one before it.
+    pub fn start_apart(s: &Sandbox) -> Self {
+        let mut command = s.command("unshare");
+        command.args(["--pid", "--fork", "--kill-child", "--mount-proc", "python3"]);
+        Self::run(command)
+    }
+
     fn run(mut command: Command) -> Self {
         command.args(["-c", SERVER]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("python3 can be started");

@@ -64,7 +64,10 @@ pub fn busy(place: &Place, dir: &Dir) -> Error {
     let who = holders::of(dir, place.name());
     let shown = place.shown();
     let (text, hint) = match &who[..] {
-        [] => (format!("{shown} is locked by another process"), "end what uses it".to_owned()),
+        [] => (
+            format!("{shown} is locked by another process"),
+            "end what uses it, in another container perhaps".to_owned(),
+        ),
         who => {
             let names = holders::list(who);
             (format!("{shown} is in use by {names}"), format!("end or pause {names}"))

@@ -13,6 +13,24 @@ enum Who {
     Writing,
 }
 
+impl Who {
+    /// Makes `app` what it is, at work on 90 rows.
+    fn begins(self, app: &mut Python) {
+        if self != Self::Nobody {
+            app.open();
+            assert_eq!(app.count(), "[(90,)]");
+        }
+        match self {
+            Self::Nobody | Self::Idle => {}
+            Self::Reading => assert_eq!(app.say("r = c.execute('SELECT a FROM t'); r.fetchone()"), "None"),
+            Self::Writing => {
+                app.sql("BEGIN IMMEDIATE");
+                assert_eq!(app.sql("UPDATE t SET b = 'mine' WHERE a = 1"), "[]");
+            }
+        }
+    }
+}
+
 /// Journal mode now, journal mode stored, whether pages have the same size, who.
 fn outcome(now: &str, stored: &str, same_size: bool, who: Who) -> bool {
     match (now, stored, same_size, who) {
@@ -50,18 +68,7 @@ fn cell(now: &str, stored: &str, same_size: bool, who: Who) {
     std::fs::remove_file(world.path("app.db")).unwrap();
     world.make(&format!("PRAGMA journal_mode = {now}"), 90);
     let mut app = world.python();
-    if who != Who::Nobody {
-        app.open();
-        assert_eq!(app.count(), "[(90,)]");
-    }
-    match who {
-        Who::Nobody | Who::Idle => {}
-        Who::Reading => assert_eq!(app.say("r = c.execute('SELECT a FROM t'); r.fetchone()"), "None"),
-        Who::Writing => {
-            app.sql("BEGIN IMMEDIATE");
-            assert_eq!(app.sql("UPDATE t SET b = 'mine' WHERE a = 1"), "[]");
-        }
-    }
+    who.begins(&mut app);
     let current = world.capture();
     let inode = world.files()[0].1;
     match (outcome(now, stored, same_size, who), world.restore(Some(image), Some(current))) {
@@ -99,4 +106,36 @@ fn cell(now: &str, stored: &str, same_size: bool, who: Who) {
         (expected, done) => panic!("{cell}: expected {expected}, came to {done:?}"),
     }
     world.is_sound();
+}
+
+/// Where the snapshot has nothing, what is there goes, under the exclusive lock: in a log an idle
+/// connection keeps that away, too.
+#[test]
+fn what_was_not_there_goes_or_is_busy() {
+    for now in ["DELETE", "WAL"] {
+        for who in [Who::Nobody, Who::Idle, Who::Reading, Who::Writing] {
+            let cell = format!("{now} -> nothing, {who:?}");
+            let world = World::new();
+            world.make(&format!("PRAGMA journal_mode = {now}"), 90);
+            let mut app = world.python();
+            who.begins(&mut app);
+            let current = world.capture();
+            let done = world.restore(None, Some(current));
+            if who == Who::Nobody || (now, who) == ("DELETE", Who::Idle) {
+                done.unwrap_or_else(|error| panic!("{cell}: {error}"));
+                assert!(world.files().is_empty(), "{cell}");
+                continue;
+            }
+            let said = done.expect_err(&cell);
+            assert_eq!(said.kind(), Kind::Busy, "{cell}: {said}");
+            assert!(said.message().contains(&format!("python3 (pid {})", app.pid())), "{cell}: {said}");
+            match who {
+                Who::Writing => assert_eq!(app.sql("COMMIT"), "[]", "{cell}"),
+                _ => assert_eq!(app.say("len(c.execute('SELECT a FROM t').fetchall())"), "90", "{cell}"),
+            }
+            assert_eq!(app.say("r = None; c.close()"), "None", "{cell}");
+            assert_eq!(world.count(), "[(90,)]", "{cell}");
+            assert_eq!(world.sql("PRAGMA journal_mode"), format!("[('{}',)]", now.to_lowercase()), "{cell}");
+        }
+    }
 }
