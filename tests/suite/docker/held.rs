@@ -1,8 +1,9 @@
 //! Containers that use a volume: held while it is captured or put back, and let go whatever
 //! happens.
 
+use super::between::Between;
 use super::engine::until;
-use super::{Engine, cover, each_user, fresh, sandbox};
+use super::{Engine, cover, each_user, fresh, sandbox, sandbox_at};
 use crate::newest;
 use rustix::process::{Pid, Signal, kill_process};
 use snapback_tests::{Sandbox, User};
@@ -299,6 +300,28 @@ fn two_that_hold_one_container_do_not_let_go_of_it_under_each_other() {
         assert_eq!(engine.state(&name), "paused", "the second one reads still");
         second.signal(Signal::CONT);
         assert!(second.wait().success());
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(engine.leftovers(volume), "");
+    });
+}
+
+#[test]
+fn one_that_ends_as_it_is_about_to_be_paused_keeps_nobody_waiting() {
+    each_user(|s, engine, volume| {
+        let name = slow(s, engine, volume, "hold = \"stop\"");
+        let stop = engine.expect(&name, "stop");
+        let mut first = s.start(["snap"]);
+        stop.comes();
+        first.signal(Signal::STOP);
+        // While a container ends, the engine calls it running, and cannot pause it.
+        let lie = ("\"Running\":false".to_owned(), "\"Running\":true ".to_owned());
+        let between = Between::start(engine, volume, 4, &[lie]);
+        let other = sandbox_at(&between.socket, s.user());
+        cover(&other, volume, "hold = \"pause\"");
+        other.ok(["snap"]);
+        assert_eq!(engine.state(&name), "exited", "the first one reads still");
+        first.signal(Signal::CONT);
+        assert!(first.wait().success());
         assert_eq!(engine.state(&name), "running");
         assert_eq!(engine.leftovers(volume), "");
     });

@@ -41,6 +41,21 @@ pub fn is_already_so(fault: &Fault) -> bool {
     *status_code == 409 || *status_code == 400 && message.contains("same name")
 }
 
+/// Whether a container could not be paused or let go of because it does not run: docker says so
+/// with its runtime's words, and as an error of its own.
+pub fn is_over(fault: &Fault) -> bool {
+    says(fault, "not running")
+}
+
+/// Whether a container could not be let go of because it is not paused.
+pub fn is_not_paused(fault: &Fault) -> bool {
+    says(fault, "not paused")
+}
+
+fn says(fault: &Fault, words: &str) -> bool {
+    matches!(fault, Fault::DockerResponseServerError { status_code: 409 | 500, message } if message.contains(words))
+}
+
 /// Whether it answered with a word that docker has not: podman has some for what passes, such as
 /// `stopped` for a container that has just ended.
 pub fn is_unreadable(fault: &Fault) -> bool {

@@ -16,7 +16,8 @@ use super::record::{How, Record};
 use super::restart::{self, Restart};
 use super::users::{self, User};
 use super::watch::Watcher;
-use super::{let_go, memory, owner};
+use super::{fault, let_go, memory, owner};
+use bollard::errors::Error as Fault;
 use bollard::query_parameters::StopContainerOptions;
 use snapback_core::error::{Error, Kind, Result};
 use std::collections::{BTreeMap, HashSet};
@@ -304,39 +305,50 @@ fn await_those_who_let_go(daemon: &Daemon, record: &Record) -> Result<()> {
 
 /// Holds one container, if it is not held already; whether that could be done at all.
 fn hold(daemon: &Daemon, how: How, user: &User) -> Result<bool> {
-    let id = &user.id;
-    let is_held = |now: Option<&User>| now.is_none_or(|now| how == How::Pause && now.paused);
-    let now = users::look(daemon, id)?;
-    if is_held(now.as_ref()) {
-        return Ok(true);
-    }
-    let is_paused = now.is_some_and(|now| now.paused);
-    let done = daemon.try_ask(async |client| match how {
-        How::Pause => client.pause_container(id).await,
-        How::Stop => {
-            // It cannot end by itself while it stands still.
-            if is_paused {
-                client.unpause_container(id).await?;
-            }
-            client.stop_container(id, None::<StopContainerOptions>).await
+    let mut looks = 0;
+    loop {
+        let now = users::look(daemon, &user.id)?;
+        if is_held(how, now.as_ref()) {
+            return Ok(true);
         }
-    })?;
-    match done {
+        let Err(answer) = ask_to_hold(daemon, how, now)? else { return Ok(true) };
         // It may have ended by itself meanwhile, or another has held it.
-        Err(answer) => {
-            let now = users::look(daemon, id)?;
-            if is_held(now.as_ref()) {
-                return Ok(true);
-            }
-            if how == How::Pause && now.is_some_and(|now| now.restarting) {
-                return Ok(false);
-            }
+        let now = users::look(daemon, &user.id)?;
+        if is_held(how, now.as_ref()) {
+            return Ok(true);
+        }
+        if how == How::Pause && now.is_some_and(|now| now.restarting) {
+            return Ok(false);
+        }
+        // While one ends, the engine calls it running for a moment, and cannot pause it.
+        if looks >= MOMENT || !fault::is_over(&answer) {
             let error = daemon.explain(&format!("hold the container {}", user.name), &answer);
             let is_rootless = daemon.machine().is_ok_and(|machine| machine.is_rootless);
-            Err(if is_rootless && how == How::Pause { error.hint(ROOTLESS) } else { error })
+            return Err(if is_rootless && how == How::Pause { error.hint(ROOTLESS) } else { error });
         }
-        Ok(()) => Ok(true),
+        looks += 1;
+        std::thread::sleep(AGAIN);
     }
+}
+
+/// Whether there is nothing to do: it does not run, or stands still where that is all.
+fn is_held(how: How, now: Option<&User>) -> bool {
+    now.is_none_or(|now| how == How::Pause && now.paused)
+}
+
+/// Pauses or stops one that is there as `now` says.
+fn ask_to_hold(daemon: &Daemon, how: How, now: Option<User>) -> Result<Result<(), Fault>> {
+    let Some(now) = now else { return Ok(Ok(())) };
+    daemon.try_ask(async |client| match how {
+        How::Pause => client.pause_container(&now.id).await,
+        How::Stop => {
+            // It cannot end by itself while it stands still.
+            if now.paused {
+                client.unpause_container(&now.id).await?;
+            }
+            client.stop_container(&now.id, None::<StopContainerOptions>).await
+        }
+    })
 }
 
 /// Refuses to stop what would not be as it was afterwards.

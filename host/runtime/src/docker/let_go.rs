@@ -143,10 +143,7 @@ async fn free(client: &Docker, how: How, id: &str) -> Result<(), Fault> {
     match done {
         // It is not paused (any more), runs already, or was removed.
         Err(Fault::DockerResponseServerError { status_code: 304 | 404 | 409, .. }) => Ok(()),
-        // How docker says that a container is not paused.
-        Err(Fault::DockerResponseServerError { status_code: 500, message })
-            if how == How::Pause && ["not paused", "not running"].iter().any(|why| message.contains(why)) =>
-        {
+        Err(answer) if how == How::Pause && (fault::is_not_paused(&answer) || fault::is_over(&answer)) => {
             Ok(())
         }
         done => done,
