@@ -40,6 +40,7 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub struct Disk {
     hook: Option<Arc<dyn Hook>>,
+    loans: Arc<lend::Loans>,
     no_sync: bool,
     #[cfg(test)]
     copies_are_clones: bool,

@@ -9,7 +9,7 @@ use crate::project::STORE;
 use crate::store::FORMAT;
 use crate::tree::root::Why;
 use crate::tree::select::{CACHEDIR_TAG, Name, Rule, When};
-use rustix::fs::FileType;
+use rustix::fs::{Access, AtFlags, FileType};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,6 +17,12 @@ use std::sync::Arc;
 
 /// What is said of such a directory.
 const OWN: &str = "where snapback keeps its own files";
+
+/// Whether this process may look at what is in the directory `handle`.
+fn may_look_into(handle: &OwnedFd) -> bool {
+    let all = Access::READ_OK | Access::EXEC_OK;
+    rustix::fs::accessat(handle, c".", all, AtFlags::EACCESS).is_ok()
+}
 
 /// What is reused from directory to directory by one thread.
 #[derive(Default)]
@@ -140,8 +146,14 @@ impl Walk<'_> {
             Ok(stat) => stat,
             Err(error) => return hole(error, "looked at"),
         };
-        if lent.is_none() && stat.permissions() & 0o500 == 0o400 {
-            // It may be listed, and nothing in it be looked at.
+        if lent.is_none() {
+            lent = self.lent_to_others(&handle);
+            if lent.is_some() && self.was_hole(above, name) {
+                return hole(Errno::ACCESS, "opened");
+            }
+        }
+        if lent.is_none() && stat.permissions() & 0o500 != 0o500 && !may_look_into(&handle) {
+            // It may be listed, and nothing in it be looked at; or was lent a moment ago.
             lent = self.lend(above, &parent, name);
         }
         if let Some(lent) = &lent {
@@ -218,11 +230,20 @@ impl Walk<'_> {
     /// Permission to read `name` in `above`, open as `parent`, where this user took it
     /// from itself and what is there has to be captured: it may be replaced next.
     pub fn lend(&self, above: &Place, parent: impl AsFd, name: &CStr) -> Option<Lent> {
-        let cover = self.cover.as_ref()?;
-        let path = above.dir.path_of(name.to_bytes());
+        let disk = &self.cover.as_ref()?.disk;
         // What could not be read then either is left alone.
-        let was_hole = cover.root.left_out.iter().any(|item| item.path == path);
-        if was_hole { None } else { cover.disk.lend(parent, name) }
+        if self.was_hole(above, name) { None } else { disk.lend(parent, name) }
+    }
+
+    /// The same for a directory that is open, when it is lent to whoever captures another target.
+    fn lent_to_others(&self, handle: &OwnedFd) -> Option<Lent> {
+        self.cover.as_ref()?.disk.share(handle)
+    }
+
+    /// Whether what is covered could not read `name` in `above`.
+    fn was_hole(&self, above: &Place, name: &CStr) -> bool {
+        let path = above.dir.path_of(name.to_bytes());
+        self.cover.as_ref().is_some_and(|cover| cover.root.left_out.iter().any(|item| item.path == path))
     }
 
     /// Records that `name` in `above` cannot be read.
