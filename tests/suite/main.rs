@@ -11,6 +11,7 @@ mod crafted;
 mod damage;
 mod displaced;
 mod docker;
+mod empty;
 mod ends;
 mod examples;
 mod foreign;

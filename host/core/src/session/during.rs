@@ -36,7 +36,9 @@ impl Project {
             Err(error) if error.kind() == Kind::Busy => return Ok(None),
             other => other?,
         };
-        session.take_during(run, names)
+        let taken = session.take_during(run, names);
+        drop(session.unlock());
+        taken
     }
 }
 

@@ -112,8 +112,12 @@ impl Session {
         self.forgotten.as_ref()
     }
 
-    /// Gives up the lock and goes on reading.
-    pub fn unlock(self) -> Project {
+    /// Gives up the lock and goes on reading. While a run goes on in a folder that is empty but
+    /// for the store, that is out of the way.
+    pub fn unlock(mut self) -> Project {
+        if let Some(store) = self.withdraw() {
+            self.project.store = Some(store);
+        }
         self.project
     }
 }
@@ -173,7 +177,7 @@ fn place(project: &mut Project, purpose: Purpose) -> Result<PathBuf> {
         return Ok(env.root.join(STORE));
     }
     match (purpose, twin::find(env)) {
-        (Purpose::History, Some(twin)) => Ok(twin),
+        (Purpose::History, Some(twin)) => Ok(twin::withdrawn(&twin).unwrap_or(twin)),
         (Purpose::Project | Purpose::Aside, Some(_)) => {
             let root = show(&env.root);
             Err(Error::new(Kind::NotFound, format!("the project {root} is gone, and its history is kept"))

@@ -161,7 +161,7 @@ impl Project {
         let path = env.root.join(STORE);
         // What was removed from the store still stands in its twin.
         let (place, foreign) = match twin::missed(&env) {
-            Some(twin) => (Some(twin), None),
+            Some(twin) => (Some(twin::withdrawn(&twin).unwrap_or(twin)), None),
             None if fs::symlink_metadata(&path).is_err() => (None, None),
             None => {
                 let foreign = Dir::open(&path).ok().and_then(|dir| standing::foreign(&env, &dir));

@@ -13,10 +13,12 @@
 pub(crate) mod dropped;
 mod fill;
 mod replaced;
+mod withdrawn;
 
 pub(super) use dropped::TWINS;
 pub(super) use fill::{Filling, same_file};
 pub(super) use replaced::replaced;
+pub(super) use withdrawn::{is_withdrawn, withdrawn};
 
 use super::{Environment, Project, Session};
 use crate::disk::{Dir, Disk, size_text};
@@ -160,10 +162,12 @@ pub(super) fn bring_back(env: &Environment, missed: &dyn Fn() -> Option<PathBuf>
     if missed().as_ref() != Some(&twin) {
         return Ok(false);
     }
-    let aside = match is_another(&twin, &env.root.join(STORE)) {
+    let stands = root.stat(STORE.as_bytes())?.is_some();
+    let aside = match is_another(&twin, &env.root.join(STORE)) || stands && withdrawn(&twin).is_some() {
         true => Some(set_aside(disk, &root)?),
         false => None,
     };
+    let withdrew = withdrawn::put_back(disk, &from, &root)?;
     let to = Filling::sub(disk, &root, STORE.as_bytes())?;
     dropped::take_over(disk, &from, &to)?;
     Filling { disk, inward: true, budget: u64::MAX }.fill(&from, &to, None)?;
@@ -171,7 +175,9 @@ pub(super) fn bring_back(env: &Environment, missed: &dyn Fn() -> Option<PathBuf>
         // It was written over in place, and so here as well.
         disk.write_sealed(&to, b"id", &[id.as_bytes(), b"\n"].concat(), 0o400)?;
     }
-    env.report.found_history(&twin);
+    if !withdrew {
+        env.report.found_history(&twin);
+    }
     aside.iter().for_each(|aside| env.report.set_aside(aside));
     Ok(true)
 }
@@ -247,7 +253,7 @@ impl Project {
     /// Where the history is read from, when the project's folder has lost it.
     pub fn outlived(&self) -> Option<&Path> {
         let path = self.store()?.path();
-        (path != self.env.root.join(STORE)).then_some(path)
+        (path != self.env.root.join(STORE) && !is_withdrawn(path)).then_some(path)
     }
 }
 
