@@ -92,7 +92,7 @@ fn another_store_that_the_command_makes_there_is_moved_aside() {
     each_user(|s| {
         s.sh("mkdir ../other; cd ../other; echo 1 > g");
         s.finish(s.program().current_dir(s.home().join("other")).arg("snap")).exits(0);
-        s.run("cp -a ../other/. .").says("is .snapback.").says("now");
+        s.run("cp -a ../other/. .").says("another history stood in its place");
         assert_eq!(s.read("g"), "1\n");
         s.ok(["undo"]);
         assert!(!s.has("g") && s.has(".snapback/format") && !withdrawn(s));
