@@ -100,6 +100,16 @@ fn another_store_that_the_command_makes_there_is_moved_aside() {
 }
 
 #[test]
+fn what_is_refused_inside_a_run_is_refused_there_whatever_the_environment_says() {
+    each_user(|s| {
+        for what in ["gc", "forget @0", "trust"] {
+            let inside = format!("{EMPTY}; exec env -u SNAPBACK_RUN_ID -u SNAPBACK_ROOT {PROGRAM} {what}");
+            s.snapback(["run", "--", "sh", "-c", &inside]).exits(1).says("refused inside a run");
+        }
+    });
+}
+
+#[test]
 fn beside_anything_else_it_stays() {
     each_user(|s| {
         s.write("f", "1");

@@ -1,6 +1,7 @@
 //! Runs that go on: each is marked by a file that its snapback has open, and locked.
 
 use super::take::RUNNING;
+use super::twin::is_withdrawn;
 use crate::history::Id;
 use crate::project::STORE;
 use std::os::unix::ffi::OsStrExt;
@@ -12,8 +13,9 @@ const REMOVED: &str = " (deleted)";
 /// The run whose mark lies at `path`; none when it is no mark of a run.
 pub fn of(path: &Path) -> Option<Id> {
     let dir = path.parent()?;
-    let is_running =
-        dir.file_name()?.as_bytes() == RUNNING && dir.parent()?.file_name()?.as_bytes() == STORE.as_bytes();
+    let store = dir.parent()?;
+    let is_store = store.file_name()?.as_bytes() == STORE.as_bytes() || is_withdrawn(store);
+    let is_running = dir.file_name()?.as_bytes() == RUNNING && is_store;
     let name = path.file_name()?.to_str()?;
     is_running.then(|| Id::parse(name.strip_suffix(REMOVED).unwrap_or(name)))?
 }
@@ -29,6 +31,8 @@ mod tests {
         for more in ["", " (deleted)"] {
             assert_eq!(of(&format!("/p/.snapback/running/{id}{more}")).as_deref(), Some(id));
         }
+        let withdrawn = format!("/s/0123/withdrawn/running/{id}");
+        assert_eq!(of(&withdrawn).as_deref(), Some(id), "its store stands aside while it goes on");
         for other in ["/p/.snapback/running/x", "/p/.snapback/running", "/", "socket:[1]"] {
             assert_eq!(of(other), None, "{other}");
         }

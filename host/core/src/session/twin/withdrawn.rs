@@ -53,9 +53,14 @@ impl Session {
     /// its new place, if so.
     pub(in crate::session) fn withdraw(&self) -> Option<Arc<Store>> {
         let env = self.env();
+        let root = Dir::open(&env.root).ok()?;
+        // Seldom so: nothing more is looked at then.
+        if !is_alone(&root) || self.running().ok()?.is_empty() {
+            return None;
+        }
         let twin = find(env).filter(|twin| self.opened().id().is_ok_and(|id| twin.ends_with(id)))?;
-        let (root, to) = (Dir::open(&env.root).ok()?, Dir::open(&twin).ok()?);
-        if self.is_twin(&to) || !is_alone(&root) || self.running().ok()?.is_empty() {
+        let to = Dir::open(&twin).ok()?;
+        if self.is_twin(&to) {
             return None;
         }
         env.disk.rename_noreplace(&root, STORE.as_bytes(), &to, WITHDRAWN).ok()?;
@@ -70,7 +75,7 @@ impl Session {
 
 /// Whether the folder `root` holds the store and nothing else.
 fn is_alone(root: &Dir) -> bool {
-    // Seldom so: a large folder is not listed for it.
+    // A large folder is not listed for it.
     let first = || std::fs::read_dir(root.path()).ok().map(|entries| entries.flatten().take(2));
     first().is_some_and(|mut entries| entries.all(|entry| entry.file_name() == STORE))
 }
