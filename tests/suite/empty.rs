@@ -100,6 +100,49 @@ fn another_store_that_the_command_makes_there_is_moved_aside() {
 }
 
 #[test]
+fn a_store_that_stands_aside_belongs_to_a_project_that_is_there() {
+    each_user(|s| {
+        let script = "touch ../started; until [ -e ../go ]; do sleep 0.05; done";
+        let mut run = s.start(["run", "--", "sh", "-c", script]);
+        until("its start", || s.home().join("started").exists());
+        assert!(withdrawn(s));
+        // As after a month of it: what nobody has used for so long goes when its project is gone.
+        s.sh("touch -d '40 days ago' \"$XDG_STATE_HOME\"/snapback/roots/*");
+        let at_home = |words: &[&str]| s.finish(s.program().current_dir(s.home()).args(words));
+        let list = at_home(&["list", "--all", "--json"]).json();
+        assert_eq!((&list[0]["project"], &list[0]["snapshots"]), (&"there".into(), &1.into()), "{list}");
+        at_home(&["gc", "--all"]).exits(0);
+        s.write("../go", "");
+        assert!(run.wait().success());
+        assert_eq!(s.ok(["list", "--json"]).json().as_array().map(Vec::len), Some(1));
+        s.sh("rm ../go ../started");
+    });
+}
+
+#[test]
+fn what_others_do_there_meanwhile_leaves_its_end_known() {
+    each_user(|s| {
+        for what in ["gc", "snap", "undo"] {
+            let script = "touch ../started; until [ -e ../go ]; do sleep 0.05; done; echo 1 > f";
+            let mut run = s.start(["run", "--report", "../report", "--", "sh", "-c", script]);
+            until("its start", || s.home().join("started").exists());
+            s.snapback(["--yes", what]).exits(0);
+            s.write("../go", "");
+            assert!(run.wait().success(), "{what}");
+            let report = fs::read_to_string(s.home().join("report")).unwrap();
+            let report: Value = serde_json::from_str(&report).unwrap();
+            assert_eq!(report["changes"].as_array().map(Vec::len), Some(1), "{what}: {report}");
+            // What was undone while it went on is done with: what came later is no step.
+            if what != "undo" {
+                s.ok(["undo", "--yes"]);
+                assert!(!s.has("f"), "{what}");
+            }
+            s.sh("rm -f f ../go ../started ../report");
+        }
+    });
+}
+
+#[test]
 fn what_is_refused_inside_a_run_is_refused_there_whatever_the_environment_says() {
     each_user(|s| {
         for what in ["gc", "forget @0", "trust"] {

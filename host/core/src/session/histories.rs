@@ -127,7 +127,7 @@ impl<'a> Histories<'a> {
         let root = known.root.path();
         let whereabouts = self.whereabouts(known, true);
         let place = match whereabouts {
-            Whereabouts::There => Some(root.join(STORE)),
+            Whereabouts::There => self.store_of(known),
             _ => twin::place(self.env, &known.store),
         };
         let (snapshots, bytes) = place.as_deref().map_or((0, 0), size);
@@ -170,14 +170,15 @@ impl<'a> Histories<'a> {
     fn whereabouts(&self, known: &Known, patient: bool) -> Whereabouts {
         let root = known.root.path();
         let (Some(on), Some((at, kind))) = (&known.on, self.mounts.of(root)) else {
-            return if is_there(known) { Whereabouts::There } else { Whereabouts::Unknown };
+            let is_there = self.store_of(known).is_some();
+            return if is_there { Whereabouts::There } else { Whereabouts::Unknown };
         };
         // What the state directory itself lies on is there.
         let is_ours = self.mounts.of(&self.env.state).is_some_and(|(ours, _)| ours == at);
         if !(patient || is_ours || mounts::answers(kind)) {
             return Whereabouts::Unknown;
         }
-        if is_there(known) {
+        if self.store_of(known).is_some() {
             return Whereabouts::There;
         }
         if on.at.path() != at || on.kind != kind {
@@ -189,6 +190,18 @@ impl<'a> Histories<'a> {
         } else {
             Whereabouts::Unknown
         }
+    }
+
+    /// The project's own store: in its root, or where it stands aside while a run goes on there.
+    fn store_of(&self, known: &Known) -> Option<PathBuf> {
+        let root = known.root.path();
+        let own = root.join(STORE);
+        let id = Dir::open(&own).and_then(|dir| dir.read(b"id", 64));
+        if id.is_ok_and(|id| id.trim_ascii_end() == known.store.as_bytes()) {
+            return Some(own);
+        }
+        let aside = twin::withdrawn(&twin::place(self.env, &known.store)?);
+        aside.filter(|_| root.is_dir())
     }
 
     /// Removes the orphans that were not used for thirty days; with `dry`, only says
@@ -311,11 +324,6 @@ impl Session {
 }
 
 /// Whether the project's store is where it is known to be.
-fn is_there(known: &Known) -> bool {
-    let id = Dir::open(&known.root.path().join(STORE)).and_then(|dir| dir.read(b"id", 64));
-    id.is_ok_and(|id| id.trim_ascii_end() == known.store.as_bytes())
-}
-
 /// How many snapshots the store at `place` has, and the bytes of its packs.
 fn size(place: &Path) -> (usize, u64) {
     let snapshots = snapshot::ids(&place.join("snapshots")).map_or(0, |ids| ids.len());

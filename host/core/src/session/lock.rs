@@ -205,7 +205,8 @@ pub(super) fn moved(store: &Store, root: &Path) -> Option<PathBuf> {
 fn open(project: &mut Project, path: &Path) -> Result<(Arc<Store>, bool)> {
     let (opened, env) = (project.store.take(), &project.env);
     let replaced = twin::bring_back(env, &|| twin::replaced(env, project.known))?;
-    if let Some(store) = opened.filter(|store| !replaced && is_at(store, path)) {
+    // One that was opened elsewhere knows another path, be it the same directory.
+    if let Some(store) = opened.filter(|store| !replaced && store.path() == path && is_at(store, path)) {
         return Ok((store, false));
     }
     // Where no store stands there is no lock to wait for.
