@@ -1,7 +1,7 @@
 //! What is asked on a terminal, and that nothing is asked without one.
 
 use crate::{each_user, sandbox};
-use snapback_tests::{Output, Sandbox, Screen, have};
+use snapback_tests::{Output, Sandbox, Screen, User, have};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -70,6 +70,30 @@ fn a_huge_first_snapshot_is_asked_for_on_a_terminal() {
         // It is the first that is asked for.
         on_terminal(s, "run -- touch again", "").exits(0).never_says("huge");
         assert!(s.has("again"));
+    });
+}
+
+#[test]
+fn a_place_that_is_seldom_meant_is_asked_for_with_what_it_holds() {
+    each_user(|s| {
+        s.sh("mkdir -p ../big ../small; echo 0 | tee ../big/a ../big/b ../big/c > ../small/d");
+        let at_home = |words: &[&str]| s.finish(s.program().current_dir(s.home()).args(words));
+        for (words, code) in [(&["snap"][..], 1), (&["run", "--", "touch", "ran"], 125)] {
+            at_home(words)
+                .fails(code, &["is your home directory, not a project: ", "most of what was counted is in "])
+                .says("big (3 files, ")
+                .says("hint: change into a project; or leave out what need not come back")
+                .says("--allow-huge");
+        }
+        assert!(!s.home().join("ran").exists() && !s.home().join(".snapback").exists());
+        at_home(&["snap", "--allow-huge"]).exits(0);
+        // It is the first that is asked for.
+        at_home(&["snap"]).exits(0);
+        // Whoever may write there is not the one to try this.
+        if s.user() == User::Nobody {
+            let all = s.finish(s.program().current_dir("/").arg("snap"));
+            all.fails(1, &["/ is the whole system, not a project: ", " files, "]);
+        }
     });
 }
 

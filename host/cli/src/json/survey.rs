@@ -88,9 +88,9 @@ impl From<&(String, Survey)> for SurveyItem {
         excluded.truncate(NAMED);
         Self {
             target: target.clone(),
-            files: survey.files,
-            bytes: survey.bytes,
-            complete: survey.complete,
+            files: survey.holds.files,
+            bytes: survey.holds.bytes,
+            complete: survey.holds.complete,
             excluded,
             excluded_count,
             precious: precious.collect(),

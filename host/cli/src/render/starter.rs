@@ -59,7 +59,11 @@ pub fn text(found: &Found<'_>) -> String {
     for (target, survey) in found.surveys {
         let whose = if target == "tree" { String::new() } else { format!("`{target}`: ") };
         lines.push(String::new());
-        lines.push(format!("# Found here: {whose}{}, {}.", count(survey.files, "file"), human(survey.bytes)));
+        lines.push(format!(
+            "# Found here: {whose}{}, {}.",
+            count(survey.holds.files, "file"),
+            human(survey.holds.bytes)
+        ));
         let left = left_out::surveyed(survey);
         if !left.is_empty() {
             lines.push("# Left out:".to_owned());
@@ -151,15 +155,13 @@ mod tests {
     use crate::render::survey::tests::left;
     use snapback_core::database::of_setting;
     use snapback_core::project::config::Config;
-    use snapback_core::tree::Precious;
     use snapback_core::tree::root::Why;
+    use snapback_core::tree::{Measure, Precious};
     use snapback_runtime::propose::Finding;
 
     fn found() -> Vec<(String, Survey)> {
         let survey = Survey {
-            files: 1200,
-            bytes: 2048,
-            complete: true,
+            holds: Measure { files: 1200, bytes: 2048, complete: true, ..Measure::default() },
             left_out: vec![left("node_modules", Why::Regenerable, Some(60_000))],
             ignored: vec![],
             precious: vec![Precious { path: b".env".to_vec(), directory: false, files: 1 }],

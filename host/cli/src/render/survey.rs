@@ -11,8 +11,8 @@ const NAMED: usize = 20;
 
 /// Rows about `survey`: name, value. `asks` says that such a snapshot would be asked for.
 pub fn rows(survey: &Survey, asks: bool) -> Vec<(&'static str, String)> {
-    let more = if survey.complete { "" } else { "more than " };
-    let mut covers = format!("{more}{}, {}", count(survey.files, "file"), human(survey.bytes));
+    let more = if survey.holds.complete { "" } else { "more than " };
+    let mut covers = format!("{more}{}, {}", count(survey.holds.files, "file"), human(survey.holds.bytes));
     if asks {
         covers.push_str(
             "; a first snapshot of that asks before it is taken (`snapback run --allow-huge` insists)",
@@ -44,6 +44,7 @@ fn precious(item: &Precious) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use snapback_core::tree::Measure;
     use snapback_core::tree::root::{LeftOut, Why};
 
     pub fn left(path: &str, why: Why, files: Option<u64>) -> LeftOut {
@@ -54,9 +55,7 @@ pub(super) mod tests {
     fn a_survey_has_a_row_for_each_thing() {
         let precious = |path: &str, directory, files| Precious { path: path.into(), directory, files };
         let mut survey = Survey {
-            files: 1200,
-            bytes: 2048,
-            complete: true,
+            holds: Measure { files: 1200, bytes: 2048, complete: true, ..Measure::default() },
             left_out: vec![
                 left(".git", Why::Git, Some(7)),
                 left(".snapback", Why::Store, None),
@@ -80,7 +79,7 @@ pub(super) mod tests {
         ];
         assert_eq!(text(&survey, false), want);
         survey.precious = (0..30).map(|n| precious(&format!("f{n}"), false, 1)).collect();
-        survey.complete = false;
+        survey.holds.complete = false;
         let rows = text(&survey, true);
         assert!(rows[0].starts_with("covers: more than 1,200 files") && rows[0].contains("--allow-huge"));
         assert!(rows[5].ends_with("f19, 10 more"), "{}", rows[5]);

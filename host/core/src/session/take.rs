@@ -7,7 +7,7 @@ use super::{Project, Session};
 use crate::backend::{Huge, Target};
 use crate::database::of_setting;
 use crate::disk::Handle;
-use crate::error::{Error, Kind, Result, show};
+use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::changes::Changes;
 use crate::history::clock::Moment;
@@ -18,7 +18,6 @@ use crate::text::Bytes;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A first snapshot of more than this is asked for.
@@ -262,22 +261,6 @@ impl Project {
         // Who cannot read the names cannot commit a record either.
         let newest = self.ids().unwrap_or_default();
         Id::new(&*self.env.clock, newest.first())
-    }
-
-    /// Refuses the first snapshot of the home directory or of `/`, which are seldom what
-    /// is meant; not with `insist`.
-    ///
-    /// # Errors
-    /// `TooLarge`, with the way to insist.
-    pub fn check_place(&self, insist: bool) -> Result<()> {
-        let env = &self.env;
-        let home = env.home.as_deref();
-        if insist || (env.root != Path::new("/") && Some(&*env.root) != home) || !self.ids()?.is_empty() {
-            return Ok(());
-        }
-        let which = if Some(&*env.root) == home { "your home directory" } else { "the whole system" };
-        Err(Error::new(Kind::TooLarge, format!("{} is {which}, not a project", show(&env.root)))
-            .hint("change into a project; `snapback run --allow-huge -- COMMAND` (or `snap`) insists"))
     }
 }
 

@@ -35,6 +35,52 @@ impl Measure {
     fn is_beyond(&self, files: u64, bytes: u64) -> bool {
         self.files > files || self.bytes > bytes
     }
+
+    /// Counts what the directory at `path` beneath the measured one holds itself. The directories
+    /// of one part follow each other.
+    pub(super) fn add(&mut self, path: &[u8], files: u64, bytes: u64) {
+        (self.files, self.bytes) = (self.files + files, self.bytes + bytes);
+        if path.is_empty() {
+            return;
+        }
+        let part = path.split(|&b| b == b'/').next().unwrap_or_default();
+        match self.largest.last_mut().filter(|(name, ..)| name == part) {
+            Some(part) => (part.1, part.2) = (part.1 + files, part.2 + bytes),
+            None => self.largest.push((part.to_vec(), files, bytes)),
+        }
+    }
+
+    /// Ends the counting, which came to the end of all or did not.
+    pub(super) fn end(&mut self, complete: bool) {
+        self.complete = complete;
+        self.largest.sort_by(|a, b| (b.2, b.1, &a.0).cmp(&(a.2, a.1, &b.0)));
+        self.largest.truncate(LARGEST);
+    }
+
+    /// How much it is and where most of it lies, in words.
+    pub fn text(&self) -> String {
+        let size = |files: u64, bytes: u64| format!("{files} files, {}", size_text(bytes));
+        let more = if self.complete { "" } else { "more than " };
+        let all = format!("{more}{}", size(self.files, self.bytes));
+        let most = self.largest.iter().filter(|(_, files, _)| *files > 0).take(3);
+        let most: Vec<String> = most
+            .map(|(name, files, bytes)| format!("{} ({})", show_bytes(name), size(*files, *bytes)))
+            .collect();
+        match most.is_empty() {
+            true => all,
+            false => format!("{all}; most of what was counted is in {}", most.join(", ")),
+        }
+    }
+
+    /// What makes it less: a line for snapback.toml.
+    pub fn hint(&self) -> String {
+        let largest = self.largest.iter().find(|(_, files, _)| *files > 0);
+        let name = largest.map_or(Cow::Borrowed("data"), |(name, ..)| String::from_utf8_lossy(name));
+        format!(
+            "leave out what need not come back, in snapback.toml: `[snapshot]`, `ignore = [\"/{name}/\"]`; or \
+             insist with `--allow-huge`"
+        )
+    }
 }
 
 /// Counts what of `dir` would be captured, up to `limit_files` or `limit_bytes`.
@@ -62,24 +108,12 @@ fn measure_without(
 ) -> Result<Measure> {
     let walk = Walk::new(dir, None, Elsewhere::default());
     let mut measure = Measure::default();
-    let mut parts: Vec<(Vec<u8>, u64, u64)> = Vec::new();
-    measure.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
+    let complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
         let (files, bytes) = count(&walk, handle, scratch, known);
-        (measure.files, measure.bytes) = (measure.files + files, measure.bytes + bytes);
-        if place.dir.above().is_some() {
-            let path = place.dir.path();
-            let part = path.split(|&b| b == b'/').next().unwrap_or_default();
-            // The directories of one part follow each other.
-            match parts.last_mut().filter(|(name, ..)| name == part) {
-                Some(part) => (part.1, part.2) = (part.1 + files, part.2 + bytes),
-                None => parts.push((part.to_vec(), files, bytes)),
-            }
-        }
+        measure.add(&place.dir.path(), files, bytes);
         Ok(if measure.is_beyond(limit_files, limit_bytes) { Next::End } else { Next::Inside })
     })?;
-    parts.sort_by(|a, b| (b.2, b.1, &a.0).cmp(&(a.2, a.1, &b.0)));
-    parts.truncate(LARGEST);
-    measure.largest = parts;
+    measure.end(complete);
     Ok(measure)
 }
 
@@ -92,20 +126,8 @@ pub(super) fn refuse_huge(dir: &Directory, limit: Huge, cancel: &Cancel) -> Resu
     if found.complete {
         return Ok(());
     }
-    let size = |files: u64, bytes: u64| format!("{files} files, {}", size_text(bytes));
-    let mut text = format!("{} is huge: more than {}", show(dir.path()), size(found.files, found.bytes));
-    let most = found.largest.iter().filter(|(_, files, _)| *files > 0).take(3);
-    let most: Vec<String> =
-        most.map(|(name, files, bytes)| format!("{} ({})", show_bytes(name), size(*files, *bytes))).collect();
-    if !most.is_empty() {
-        text = format!("{text}; most of what was counted is in {}", most.join(", "));
-    }
-    let largest = found.largest.iter().find(|(_, files, _)| *files > 0);
-    let name = largest.map_or(Cow::Borrowed("data"), |(name, ..)| String::from_utf8_lossy(name));
-    Err(Error::new(Kind::TooLarge, text).hint(format!(
-        "leave out what need not come back, in snapback.toml: `[snapshot]`, `ignore = [\"/{name}/\"]`; or insist with \
-         `--allow-huge`"
-    )))
+    let text = format!("{} is huge: {}", show(dir.path()), found.text());
+    Err(Error::new(Kind::TooLarge, text).hint(found.hint()))
 }
 
 fn count(walk: &Walk<'_>, handle: &OwnedFd, scratch: &Scratch, known: Option<&StatCache>) -> (u64, u64) {

@@ -7,7 +7,7 @@
 
 use super::directory::Directory;
 use super::git::{self, Standing};
-use super::measure::measure;
+use super::measure::{Measure, measure};
 use super::root::{LeftOut, Why};
 use super::scan::{Elsewhere, Next, Place, Scratch, Stat, Walk};
 use super::select::Options;
@@ -27,12 +27,8 @@ const MOST_LEFT_OUT: u64 = 1_000_000;
 /// What a capture would hold and leave out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Entries that are no directories.
-    pub files: u64,
-    /// Bytes of regular files, holes aside.
-    pub bytes: u64,
-    /// Whether all was counted, rather than ended at the limit.
-    pub complete: bool,
+    /// How much it would hold.
+    pub holds: Measure,
     /// What would be left out, with the files in it where they could be counted; sorted
     /// by path.
     pub left_out: Vec<LeftOut>,
@@ -62,17 +58,23 @@ pub struct Precious {
 pub struct Surveys {
     found: Mutex<Vec<Survey>>,
     limit: u64,
+    most_left_out: u64,
 }
 
 impl Surveys {
     /// For directories of up to `limit` files.
     pub fn new(limit: u64) -> Self {
-        Self { found: Mutex::default(), limit }
+        Self { found: Mutex::default(), limit, most_left_out: MOST_LEFT_OUT }
+    }
+
+    /// The same, and what is left out is not counted.
+    pub fn brief(limit: u64) -> Self {
+        Self { most_left_out: 0, ..Self::new(limit) }
     }
 
     /// Surveys one more.
     pub(super) fn add(&self, dir: &Directory, call: &Call) -> Result<()> {
-        let survey = survey(dir, Elsewhere::new(dir, call), self.limit, &call.cancel)?;
+        let survey = survey(dir, Elsewhere::new(dir, call), (self.limit, self.most_left_out), &call.cancel)?;
         self.found.lock().unwrap_or_else(PoisonError::into_inner).push(survey);
         Ok(())
     }
@@ -83,27 +85,33 @@ impl Surveys {
     }
 }
 
-/// Looks at `dir`, up to `limit` files.
+/// Looks at `dir`, up to `limit` files, and counts `most_left_out` in what is left out.
 ///
 /// # Errors
 /// `Cancelled`; what would keep the directory from being captured at all.
-fn survey(dir: &Directory, elsewhere: Elsewhere, limit: u64, cancel: &Cancel) -> Result<Survey> {
+fn survey(
+    dir: &Directory,
+    elsewhere: Elsewhere,
+    (limit, most_left_out): (u64, u64),
+    cancel: &Cancel,
+) -> Result<Survey> {
     let walk = Walk::new(dir, None, elsewhere);
     let mut found = Survey::default();
     // The directories in something that git ignores: its place among the precious.
     let mut ignored: HashMap<Vec<u8>, usize> = HashMap::new();
-    found.complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
+    let complete = walk.each_directory(cancel, &mut |place, handle, scratch| {
         let next = found.look(&walk, place, handle, scratch, &mut ignored)?;
-        Ok(if found.files <= limit { next } else { Next::End })
+        Ok(if found.holds.files <= limit { next } else { Next::End })
     })?;
+    found.holds.end(complete);
     found.databases.sort();
     found.ignored = walk.ignored();
     found.left_out = walk.take_left_out();
     // That a directory is left out is often known only once it was entered.
     let Survey { left_out, precious, .. } = &mut found;
     precious.retain(|item| left_out.binary_search_by(|left| left.path.cmp(&item.path)).is_err());
-    let mut rest = MOST_LEFT_OUT;
-    for item in &mut found.left_out {
+    let mut rest = most_left_out;
+    for item in found.left_out.iter_mut().filter(|_| most_left_out > 0) {
         item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
     }
     let is_left_out = found.left_out.iter().any(|item| item.path == b".git" || item.path == b".git/HEAD");
@@ -167,7 +175,7 @@ impl Survey {
                     _ => (1, 0),
                 };
             }
-            (self.files, self.bytes) = (self.files + files, self.bytes + bytes);
+            self.holds.add(&path, files, bytes);
             let of = match within {
                 Some(of) => Some(of),
                 None if walk.is_ignored_by_git(place, name.to_bytes(), directory)? => {
@@ -220,7 +228,7 @@ mod tests {
     fn look(temp: &TempDir, options: &[(&str, &str)], limit: u64) -> Survey {
         let options = Options::parse(options).unwrap();
         let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
-        survey(&dir, Elsewhere::default(), limit, &Cancel::default()).unwrap()
+        survey(&dir, Elsewhere::default(), (limit, 100), &Cancel::default()).unwrap()
     }
 
     #[test]
@@ -262,7 +270,7 @@ mod tests {
         let want: [(&[u8], _, _); 3] =
             [(b".env", false, 1), (b"uploads", true, 2), (b"src/data.sqlite", false, 1)];
         assert_eq!(precious, want, "a file that git would keep is not named");
-        assert_eq!((found.files, found.complete), (7, true));
+        assert_eq!((found.holds.files, found.holds.complete), (7, true));
         assert_eq!(found.git.unwrap().position.head.branch(), Some(&b"main"[..]));
         let covered = look(&temp, &[("git", "true")], 100);
         assert_eq!((covered.git, covered.left_out), (None, vec![]));
@@ -300,14 +308,14 @@ mod tests {
         std::fs::write(temp.path().join("b/app-shm"), [0; 32]).unwrap();
         let found = look(&temp, &[("ignore", "*.log"), ("sqlite", "true")], 100);
         // The call of a test is about no project, in which targets could be made.
-        assert_eq!((found.files, found.databases.len()), (6, 0));
+        assert_eq!((found.holds.files, found.databases.len()), (6, 0));
         let options = Options::parse(&[("ignore", "*.log"), ("sqlite", "true")]).unwrap();
         let dir = Directory::open(temp.path(), "path", ".", &options).unwrap();
         let mut elsewhere = Elsewhere::default();
         elsewhere.finds = true;
-        let found = survey(&dir, elsewhere, 100, &Cancel::default()).unwrap();
+        let found = survey(&dir, elsewhere, (100, 100), &Cancel::default()).unwrap();
         assert_eq!(found.databases, [b"alone.db".to_vec(), b"b/app".to_vec()]);
-        assert_eq!((found.files, found.bytes > 8192), (4, true), "without what lies beside one");
+        assert_eq!((found.holds.files, found.holds.bytes > 8192), (4, true), "without what lies beside one");
     }
 
     #[test]
@@ -317,7 +325,7 @@ mod tests {
             write(&temp, file);
         }
         let found = look(&temp, &[], 2);
-        assert!(!found.complete && found.files == 3);
-        assert!(look(&temp, &[], 4).complete);
+        assert!(!found.holds.complete && found.holds.files == 3);
+        assert!(look(&temp, &[], 4).holds.complete);
     }
 }
