@@ -376,6 +376,22 @@ fn what_outlives_it_is_noted() {
 }
 
 #[test]
+fn a_report_into_what_the_command_writes_into_follows_it() {
+    let s = sandbox();
+    for (stream, redirected) in [("stdout", ">"), ("stderr", "2>"), ("stdout", ">>")] {
+        let to = if stream == "stdout" { "" } else { ">&2" };
+        s.sh(&format!(
+            "\"$SNAPBACK\" -q run --report /dev/{stream} -- sh -c 'echo hello {to}; touch f' {redirected} ../out"
+        ));
+        let out = std::fs::read_to_string(s.home().join("out")).unwrap();
+        let report = out.strip_prefix("hello\n").unwrap_or_else(|| panic!("{stream}: {out}"));
+        let report: serde_json::Value = serde_json::from_str(report).unwrap();
+        assert_eq!(report["exit_code"], 0, "{stream}");
+        s.sh("rm ../out");
+    }
+}
+
+#[test]
 fn the_report_tells_all_about_the_run() {
     let s = sandbox();
     s.write("f", "0");

@@ -2,12 +2,14 @@
 //!
 //! Invariant: what cannot be written is refused before the command starts. Nobody is waited for
 //! who does not read: a fifo without a reader is refused as well; while one is held open, its
-//! reader sees no end of it.
+//! reader sees no end of it. What the standard streams write is not cut off by it: a report into
+//! the same file, as `/dev/stdout` may be one, follows after that.
 
-use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Access, FileType, OFlags, access, fcntl_getfl, fcntl_setfl};
 use snapback_core::error::{Error, Kind, Result, show};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -60,10 +62,26 @@ fn fifo(file: &Path) -> Result<File> {
 /// # Errors
 /// When it cannot be, or nobody reads the fifo that it goes to any more.
 pub fn write(file: &Path, text: &[u8]) -> io::Result<()> {
+    if let Some(mut stream) = stream(file) {
+        return stream.write_all(text);
+    }
     let mut open = open(file)?;
     // Its reader may take its time.
     fcntl_setfl(&open, fcntl_getfl(&open)?.difference(OFlags::NONBLOCK))?;
     open.write_all(text)
+}
+
+/// The standard stream that writes into `file`, which is no device or fifo.
+fn stream(file: &Path) -> Option<File> {
+    let wanted =
+        rustix::fs::stat(file).ok().filter(|stat| FileType::from_raw_mode(stat.st_mode).is_file())?;
+    let is_it = |stream: BorrowedFd<'_>| {
+        let stat = rustix::fs::fstat(stream).ok();
+        stat.is_some_and(|stat| (stat.st_dev, stat.st_ino) == (wanted.st_dev, wanted.st_ino))
+    };
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    let mut streams = [stdout.as_fd(), stderr.as_fd()].into_iter();
+    streams.find(|stream| is_it(*stream)).and_then(|stream| stream.try_clone_to_owned().ok()).map(File::from)
 }
 
 fn open(file: &Path) -> io::Result<File> {
