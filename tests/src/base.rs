@@ -17,7 +17,7 @@ const PREFIX: &str = "snapback-tests.";
 pub fn base() -> &'static Path {
     static BASE: OnceLock<PathBuf> = OnceLock::new();
     BASE.get_or_init(|| {
-        let parent = parent();
+        let parent = scratch();
         sweep(&parent);
         let base = parent.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir_all(&base).unwrap_or_else(|e| panic!("could not make {}: {e}", base.display()));
@@ -40,7 +40,8 @@ pub fn remove(dir: &Path) {
     }
 }
 
-fn parent() -> PathBuf {
+/// Where tests make what they need.
+pub fn scratch() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     match std::env::var_os("TMPDIR") {
         Some(dir) => dir.into(),

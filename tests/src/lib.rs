@@ -17,6 +17,7 @@ mod sandbox;
 mod screen;
 mod user;
 
+pub use base::scratch;
 pub use chance::{Chance, times};
 pub use corpus::corpus;
 pub use fetched::fetched;

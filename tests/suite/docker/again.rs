@@ -2,7 +2,7 @@
 
 use super::engine::until;
 use super::held::{has_ended, records, slow, watchers};
-use super::{Engine, cover, each_user, fresh, sandbox};
+use super::{Engine, Name, cover, each_user, sandbox};
 use rustix::process::Signal;
 use snapback_tests::{Running, Sandbox, User};
 use std::os::unix::process::ExitStatusExt;
@@ -78,7 +78,7 @@ fn what_is_half_put_back_is_not_run_on_until_it_is_whole() {
 #[test]
 fn an_engine_that_starts_again_starts_nobody_on_what_is_half_put_back() {
     let Some(engine) = Engine::alone() else { return };
-    let (s, volume) = (&sandbox(&engine, User::Me), &fresh());
+    let (s, volume) = (&sandbox(&engine, User::Me), &*Name::fresh(&engine));
     let name = slow(s, &engine, volume, "");
     engine.docker(&["update", "--restart", "always", &name]);
     let restarts = || engine.docker(&["inspect", "-f", "{{.HostConfig.RestartPolicy.Name}}", &name]);

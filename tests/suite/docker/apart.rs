@@ -2,7 +2,7 @@
 //! somebody who says that it is such.
 
 use super::between::Between;
-use super::{Engine, USERS, agree, cover, declare, fresh, sandbox_at};
+use super::{Engine, Name, USERS, agree, cover, declare, sandbox_at};
 use snapback_tests::Sandbox;
 
 /// Who says of the engine that it is of another kind, and on another machine.
@@ -24,7 +24,7 @@ fn apart(engine: &Engine, volume: &str) -> Between {
 fn each_user(test: impl Fn(&Sandbox, &Engine, &str)) {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {
-        let volume = fresh();
+        let volume = Name::fresh(engine);
         let between = apart(engine, &volume);
         let label = format!("label=dev.snapback.volume={volume}");
         let [made, started] = ["destroy", "start"].map(|event| engine.listen(&label, event));

@@ -2,12 +2,15 @@
 //!
 //! One for the whole test process, and one alone for a test that ends it, or gives it drivers:
 //! an engine asks each that it ever knew, and waits for those that are gone. A shell waits for the
-//! test process to end, however it ends, and then ends the engine and removes its data.
+//! test process to end, however it ends, and then ends the engine and removes its data. What a test
+//! made on one goes when the test ends: the data lies in memory, and one test may fill a gigabyte.
 
 pub use snapback_tests::until;
-use snapback_tests::{PATIENCE, have, is_root, say, skip};
+use snapback_tests::{PATIENCE, have, is_root, say, scratch, skip};
+use std::fmt::{Display, Formatter};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -17,9 +20,11 @@ use std::time::Duration;
 /// The image that containers of the tests are made from: a busybox and nothing else.
 pub const IMAGE: &str = "box";
 /// Starts an engine in the directory that it is given, again each time that it is told to,
-/// until its input ends.
+/// until its input ends. One that somebody killed is started once more, for it to end its
+/// containers: their file systems would stay mounted.
 const KEEPER: &str = r#"
 cd "$1"
+trap : INT HUP TERM
 engine() {
     dockerd --iptables=false --ip6tables=false --bridge=none --data-root "$1/data" --exec-root "$1/exec" \
         --pidfile "$1/pid" -H "unix://$1/sock" -G 65534 >>"$1/log" 2>&1 </dev/null &
@@ -29,6 +34,9 @@ while read -r word; do
     kill -TERM $!; wait $!
     engine "$1"
 done
+kill -0 $! || engine "$1"
+for _ in 1 2 3 4 5 6 7 8 9; do docker -H "unix://$1/sock" version && break; sleep 1; done >/dev/null 2>&1
+docker -H "unix://$1/sock" ps -aq | xargs -r docker -H "unix://$1/sock" rm -f >/dev/null
 kill -TERM $!; wait $!
 umount "$1/data" 2>/dev/null
 rm -rf "$1"
@@ -113,8 +121,9 @@ impl Engine {
             return None;
         }
         // A short path: that of a socket may not be long.
-        let base = if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" };
-        let dir = PathBuf::from(format!("{base}/snapback-{name}-{}", std::process::id()));
+        let base = Some(scratch()).filter(|dir| dir.as_os_str().len() <= 30);
+        let base = base.unwrap_or_else(|| "/tmp".into());
+        let dir = base.join(format!("snapback-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory for the engine");
         let mut keeper = Command::new(shell[0])
             .args(&shell[1..])
@@ -246,6 +255,22 @@ impl Engine {
         text.lines().map(str::to_owned).collect()
     }
 
+    /// Removes what a test made: the volumes of that name, alone or before a dash, and the
+    /// containers that use them.
+    fn forget(&self, name: &str) {
+        let is_its = |other: &&str| {
+            other.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let volumes = self.try_docker(&["volume", "ls", "-q"]).unwrap_or_default();
+        for volume in volumes.lines().filter(is_its) {
+            let users = self.try_docker(&["ps", "-aq", "--filter", &format!("volume={volume}")]);
+            for container in users.unwrap_or_default().lines() {
+                self.try_docker(&["rm", "-f", container]);
+            }
+            self.try_docker(&["volume", "rm", "-f", volume]);
+        }
+    }
+
     /// Containers that snapback made for a volume and that are still there.
     pub fn leftovers(&self, volume: &str) -> String {
         self.docker(&["ps", "-aq", "--filter", &format!("label=dev.snapback.volume={volume}")])
@@ -261,6 +286,40 @@ impl Drop for Engine {
         let (keeper, input) = self.keeper.get_mut().unwrap();
         drop(input.take());
         let _ = keeper.wait();
+    }
+}
+
+/// The name of a volume, or the beginning of the names of some, that one test has for itself.
+pub struct Name<'a> {
+    engine: &'a Engine,
+    name: String,
+}
+
+impl<'a> Name<'a> {
+    /// A name that nothing on the engine has.
+    pub fn fresh(engine: &'a Engine) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Self { engine, name: format!("v{}", NEXT.fetch_add(1, Ordering::Relaxed)) }
+    }
+}
+
+impl Deref for Name<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl Drop for Name<'_> {
+    fn drop(&mut self) {
+        self.engine.forget(&self.name);
     }
 }
 

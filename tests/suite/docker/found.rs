@@ -1,7 +1,7 @@
 //! Which engine is meant where DOCKER_HOST says nothing: that of docker's own context, else the
 //! socket that is there.
 
-use super::{Engine, USERS, declare, fresh};
+use super::{Engine, Name, USERS, declare};
 use crate::PROGRAM;
 use snapback_tests::{Output, Sandbox, User};
 use std::path::Path;
@@ -47,7 +47,7 @@ fn the_socket_that_is_there_is_the_engines() {
                 engine.socket().display()
             );
             let snapback = |words: &[&str]| in_an_empty_run(&s, &bind, words);
-            there_and_back(&s, engine, &fresh(), snapback);
+            there_and_back(&s, engine, &Name::fresh(engine), snapback);
         }
     }
 }
@@ -63,7 +63,7 @@ fn the_users_own_socket_is_found_where_a_rootless_engine_has_it() {
             std::os::unix::fs::symlink(engine.socket(), &own).unwrap();
             // Where one of the system's is there as well, that one would be taken.
             let snapback = |words: &[&str]| in_an_empty_run(&s, "", words);
-            there_and_back(&s, engine, &fresh(), snapback);
+            there_and_back(&s, engine, &Name::fresh(engine), snapback);
         }
     }
 }
@@ -84,7 +84,8 @@ fn dockers_own_context_is_followed_as_docker_does() {
         docker(&["context", "create", "away", "--docker", &host(&nowhere)]);
         docker(&["context", "use", "there"]);
         let snapback = |words: &[&str]| s.finish(s.program().env("DOCKER_CONFIG", &config).args(words));
-        there_and_back(&s, engine, &fresh(), snapback);
+        let volume = Name::fresh(engine);
+        there_and_back(&s, engine, &volume, snapback);
         // Another one is used for all commands, or for one.
         let run = ["run", "--", "true"];
         let of_context = |name: &str| {

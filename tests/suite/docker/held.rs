@@ -3,7 +3,7 @@
 
 use super::between::Between;
 use super::engine::until;
-use super::{Engine, cover, each_user, fresh, sandbox, sandbox_at};
+use super::{Engine, Name, cover, each_user, sandbox, sandbox_at};
 use crate::newest;
 use rustix::process::{Pid, Signal, kill_process};
 use snapback_tests::{Sandbox, User};
@@ -164,7 +164,7 @@ fn when_the_watcher_is_killed_as_well_the_next_command_lets_go() {
     // On the engine that others use, theirs would be the next command.
     let Some(engine) = &Engine::alone() else { return };
     for user in super::USERS {
-        let (s, volume) = (&sandbox(engine, *user), &fresh());
+        let (s, volume) = (&sandbox(engine, *user), &*Name::fresh(engine));
         let name = slow(s, engine, volume, "");
         let hold = engine.expect(&name, "pause");
         let mut snap = s.start(["snap"]);
@@ -204,7 +204,7 @@ fn a_capture_that_is_stopped_lets_go() {
 fn what_was_stopped_is_started_when_the_engine_was_ended_meanwhile() {
     let Some(engine) = Engine::alone() else { return };
     let s = sandbox(&engine, User::Me);
-    let volume = fresh();
+    let volume = Name::fresh(&engine);
     let name = slow(&s, &engine, &volume, "hold = \"stop\"");
     let hold = engine.expect(&name, "die");
     let mut snap = s.start(["snap"]);

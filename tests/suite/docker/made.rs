@@ -265,7 +265,7 @@ impl Driver {
 fn each_user_with_driver(test: impl Fn(&snapback_tests::Sandbox, &super::Engine, &str)) {
     for user in super::USERS {
         let Some(engine) = super::Engine::alone() else { return };
-        let (s, volume) = (super::sandbox(&engine, *user), super::fresh());
+        let (s, volume) = (super::sandbox(&engine, *user), super::Name::fresh(&engine));
         let driver = Driver::start(&s, &engine, &volume);
         engine.docker(&["volume", "create", "--driver", &driver.name, &volume]);
         cover(&s, &volume, "");

@@ -19,10 +19,9 @@ mod together;
 mod unread;
 
 use crate::PROGRAM;
-use engine::Engine;
+use engine::{Engine, Name};
 use snapback_tests::{Sandbox, User};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Runs `test` with the engine in a sandbox for each user who may talk to it, with the
 /// name of a volume that nobody else has.
@@ -30,18 +29,12 @@ fn each_user(test: impl Fn(&Sandbox, &Engine, &str)) {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {
         let s = sandbox(engine, *user);
-        test(&s, engine, &fresh());
+        test(&s, engine, &Name::fresh(engine));
     }
 }
 
 /// Who may talk to the engine: root, and whoever is in the group of its socket.
 const USERS: &[User] = &[User::Me, User::Nobody];
-
-/// A name that nothing on the engine has.
-fn fresh() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("v{}", NEXT.fetch_add(1, Ordering::Relaxed))
-}
 
 /// A sandbox whose user has `engine` as docker's current context.
 fn sandbox(engine: &Engine, user: User) -> Sandbox {

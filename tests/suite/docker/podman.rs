@@ -3,7 +3,7 @@
 
 use super::between::Between;
 use super::engine::until;
-use super::{Engine, USERS, cover, fresh, sandbox, sandbox_at};
+use super::{Engine, Name, USERS, cover, sandbox, sandbox_at};
 
 /// Waits.
 const IDLE: &str = "while true; do /bin/busybox sleep 1; done";
@@ -12,7 +12,7 @@ const IDLE: &str = "while true; do /bin/busybox sleep 1; done";
 fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
     let Some(engine) = Engine::podman() else { return };
     for user in USERS {
-        let (s, volume) = (sandbox(&engine, *user), fresh());
+        let (s, volume) = (sandbox(&engine, *user), Name::fresh(&engine));
         engine.docker(&["volume", "create", "--label", "team=a", &volume]);
         let name = format!("user-{volume}");
         let at = |script: &str| engine.sh(&format!("cd {}\n{script}", engine.files(&volume).display()));
@@ -51,7 +51,7 @@ fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
 fn what_podman_calls_stopped_for_a_moment_keeps_nobody_held() {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {
-        let volume = fresh();
+        let volume = Name::fresh(engine);
         // So a podman of version 4.3 calls one that has ended and is not cleaned up after.
         let swaps = ["State", "Status"]
             .map(|key| (format!("\"{key}\":\"running\""), format!("\"{key}\":\"stopped\"")));

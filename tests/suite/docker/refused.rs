@@ -3,7 +3,7 @@
 
 use super::between::Between;
 use super::engine::IMAGE;
-use super::{Engine, USERS, cover, fresh, sandbox, sandbox_at};
+use super::{Engine, Name, USERS, cover, sandbox, sandbox_at};
 use snapback_tests::User;
 
 /// Waits.
@@ -20,7 +20,7 @@ exec runc "$@"
 #[test]
 fn a_container_of_our_own_that_cannot_be_started_is_said_with_what_helps() {
     let Some(engine) = Engine::alone() else { return };
-    let (s, volume) = (&sandbox(&engine, User::Nobody), &fresh());
+    let (s, volume) = (&sandbox(&engine, User::Nobody), &*Name::fresh(&engine));
     engine.docker(&["volume", "create", volume]);
     let file = engine.files(volume).join("f");
     std::fs::write(&file, "old").unwrap();
@@ -58,7 +58,7 @@ fn a_container_of_our_own_that_cannot_be_started_is_said_with_what_helps() {
 fn what_the_engine_does_not_remove_at_once_is_removed_all_the_same() {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {
-        let volume = &fresh();
+        let volume = &*Name::fresh(engine);
         // So that the first removal is refused, with an answer as podman has it for what passes.
         let swaps = [("&link=false".to_owned(), "&link=true&".to_owned())];
         let between = Between::start(engine, volume, 1, &swaps);
@@ -83,7 +83,7 @@ fn a_rootless_engine_that_cannot_pause_is_known_and_what_works_is_said() {
     let rootless = Between::start(&engine, "rootless", u32::MAX, &swaps);
     for user in USERS {
         let (s, other) = (sandbox_at(&rootless.socket, *user), sandbox(&engine, *user));
-        let volume = &fresh();
+        let volume = &*Name::fresh(&engine);
         engine.docker(&["volume", "create", volume]);
         let (name, file) = (format!("user-{volume}"), engine.files(volume).join("f"));
         engine.run(&name, volume, IDLE);

@@ -1,6 +1,6 @@
 //! One step over a tree, a database and a volume: all of it goes back, or none.
 
-use super::{Engine, agree, each_user, fresh, sandbox};
+use super::{Engine, Name, agree, each_user, sandbox};
 use crate::servers::{component, redis};
 use snapback_tests::{Record, Running, Sandbox, User};
 
@@ -101,7 +101,7 @@ fn one_undo_takes_back_a_volume_and_a_server_or_neither() {
     if !redis::ready() {
         return;
     }
-    let (s, volume) = (&sandbox(engine, User::Me), &fresh());
+    let (s, volume) = (&sandbox(engine, User::Me), &*Name::fresh(engine));
     let server = redis::Server::start(&[]);
     s.ok(["backends", "add", &component("redis")]);
     engine.docker(&["volume", "create", volume]);
