@@ -2,7 +2,7 @@
 
 use crate::{each_user, newest};
 use rustix::process::Signal;
-use snapback_tests::{Record, Running, User, assert_back, assert_same};
+use snapback_tests::{Record, Running, User, assert_back, assert_same, have};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -342,6 +342,37 @@ fn a_writer_that_goes_on_during_undo_loses_nothing() {
 }
 
 #[test]
+fn what_a_mode_carries_comes_back_with_what_was_taken_from_the_owner() {
+    if !have("setfacl") || !have("setfattr") {
+        return;
+    }
+    each_user(|s| {
+        for command in [
+            "echo A > d/f; chmod 000 d",
+            "echo A > d/f; chmod 500 d .",
+            "rm d/f; chmod a-w d; chmod 000 e",
+            "echo A > e/f; chmod 000 e/f e d",
+            "echo A > e/f; chmod 600 e",
+            "setfattr -n user.b -v 2 e; chmod 000 e d; rm -f top",
+            "chmod u+w f; setfattr -x user.a f; setfattr -n user.c -v 3 f; chmod u-w f",
+        ] {
+            s.sh("mkdir d e; echo 0 | tee d/f e/f > f; echo 1 > top; setfattr -n user.a -v 1 f; chmod 444 f
+                  setfacl -m u:1234:rwx d; setfacl -m u:1234:rx .; setfattr -n user.b -v 1 e
+                  chgrp $(id -g) e e/f; chmod 2750 e; chmod 2640 e/f");
+            let before = Record::take(&s.project());
+            s.run(command).says("snapback undo");
+            let spoilt = Record::take(&s.project());
+            s.ok(["undo"]);
+            assert_back(&before, &spoilt, &Record::take(&s.project()));
+            s.ok(["redo"]);
+            s.ok(["undo"]);
+            assert_back(&before, &spoilt, &Record::take(&s.project()));
+            s.sh("chmod -R u+rwX .; rm -rf d e f top; setfacl -b .");
+        }
+    });
+}
+
+#[test]
 fn permissions_that_the_run_took_from_their_owner_come_back() {
     each_user(|s| {
         for command in [
@@ -355,6 +386,13 @@ fn permissions_that_the_run_took_from_their_owner_come_back() {
             "chmod -R 555 . || true",
             "find . -exec chmod 400 {} + || true",
             "rm f; find .snapback -type f -exec chmod 000 {} +",
+            "echo A > d/e/g; chmod 644 d/e d",
+            "echo A > d/e/g; echo A > d/e/n; chmod 000 d/e d",
+            "echo A > d/e/g; rm f; chmod 600 d .",
+            "echo A > d/e/g; chmod 644 d/e . d",
+            "rm d/e/g; chmod 400 d/e",
+            "rm d/e/g; echo A > f; chmod 400 d d/e",
+            "rm -r d/e; chmod 200 d; chmod 500 .",
         ] {
             s.write("f", "0");
             s.sh("mkdir -p d/e; echo 0 > d/e/g; ln d/e/g d/h; mkdir -p d/empty; chmod 750 .");

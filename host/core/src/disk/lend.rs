@@ -5,7 +5,7 @@
 //! lends itself the permission. Invariant: the mode that was there comes back when the last
 //! `Lent` of it goes, unless somebody set another one meanwhile; until then everybody who comes
 //! by the same door is told the mode that was there. Nothing is lent that is somebody else's,
-//! nor where setting the mode would lose a bit of it (setgid).
+//! nor where setting the mode would lose a bit of it (setgid of a group that is not this user's).
 
 use super::{Dir, Disk, Op, OpKind};
 use crate::error::{Kind, Result};
@@ -61,7 +61,16 @@ impl Disk {
     /// of `dir`, when that is its own and it lacks the permission. A link is not followed.
     pub fn lend(&self, dir: impl AsFd, name: &CStr) -> Option<Lent> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let held = rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?;
+        self.lend_held(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?)
+    }
+
+    /// The same for what is open already: a directory may be opened for being listed, and what is
+    /// in it not be looked at.
+    pub fn lend_opened(&self, opened: impl AsFd) -> Option<Lent> {
+        self.lend_held(opened.as_fd().try_clone_to_owned().ok()?)
+    }
+
+    fn lend_held(&self, held: OwnedFd) -> Option<Lent> {
         let mut open = self.loans.open();
         let stat = rustix::fs::fstat(&held).ok()?;
         let (inode, mode) = ((stat.st_dev, stat.st_ino), Mode::from_raw_mode(stat.st_mode).bits());
@@ -75,7 +84,7 @@ impl Disk {
             _ => return None,
         };
         let is_own = stat.st_uid == rustix::process::geteuid().as_raw();
-        if !is_own || mode & added == added || mode & SETGID != 0 {
+        if !is_own || mode & added == added || (mode & SETGID != 0 && !is_in_group(stat.st_gid)) {
             return None;
         }
         set(self, &held, mode | added).ok()?;
@@ -126,6 +135,17 @@ impl Lent {
         rustix::fs::openat(CWD, path(&self.held), flags, Mode::empty())
     }
 
+    /// Ends the loan without giving the mode back that was there before, which it returns:
+    /// whoever takes it over sees to that.
+    pub fn take_over(self) -> u32 {
+        let mut open = self.disk.loans.open();
+        if let Some(loan) = open.get_mut(&self.inode) {
+            // That it is not what was lent any more is for the others to see.
+            loan.added = 0;
+        }
+        self.mode
+    }
+
     /// The permissions that were there before.
     pub fn mode(&self) -> u32 {
         self.mode
@@ -135,6 +155,12 @@ impl Lent {
 /// The very inode, whatever its name leads to by now.
 fn path(held: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", held.as_raw_fd())
+}
+
+/// Whether this process is in the group `gid`, as far as that can be told.
+fn is_in_group(gid: u32) -> bool {
+    let more = || rustix::process::getgroups().unwrap_or_default();
+    rustix::process::getegid().as_raw() == gid || more().iter().any(|group| group.as_raw() == gid)
 }
 
 fn set(disk: &Disk, held: &OwnedFd, mode: u32) -> Result<()> {

@@ -10,6 +10,20 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+/// Whether two attributes are the same but for what an ACL gives to the owner, which goes with
+/// the mode. The form is the kernel's: a version, then for each entry tag, permissions and ID.
+pub fn is_but_for_owner(a: &Xattr, b: &Xattr) -> bool {
+    const VERSION: usize = 4;
+    const ENTRY: usize = 8;
+    const USER_OBJ: [u8; 2] = 1_u16.to_le_bytes();
+    let is_acl = a.0 == b"system.posix_acl_access" && b.0 == a.0;
+    if !is_acl || a.1.len() != b.1.len() || a.1.get(..VERSION) != b.1.get(..VERSION) {
+        return a == b;
+    }
+    let mut pairs = a.1[VERSION..].chunks(ENTRY).zip(b.1[VERSION..].chunks(ENTRY));
+    pairs.all(|(a, b)| a == b || (a.starts_with(&USER_OBJ) && b.starts_with(&USER_OBJ)))
+}
+
 /// The attributes of what is open, sorted by name.
 pub fn of_open(fd: impl AsFd) -> Vec<Xattr> {
     let fd = fd.as_fd();

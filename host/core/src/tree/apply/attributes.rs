@@ -1,7 +1,8 @@
 //! Owner, mode, extended attributes and times of an entry, set in this order.
 //!
 //! A change of owner clears setuid and capabilities, so the owner comes first; a mode
-//! comes before an ACL, whose mask it would overwrite; times come last. What the user
+//! comes before an ACL, whose mask it would overwrite; times come last. What may not be written
+//! by its owner is made writable for an attribute of the user's. What the user
 //! is not allowed to give is noted, not failed: the content is there.
 
 use super::outcome::Refusal;
@@ -219,7 +220,8 @@ impl Attributes<'_> {
         moved: bool,
         path: &[u8],
     ) -> Result<bool> {
-        let lost = self.lost((uid, gid), entry);
+        let is_kept = stat.permissions() == entry.mode && stat.is_dir() && !moved;
+        let lost = if is_kept { 0 } else { self.lost((uid, gid), entry) };
         let want = entry.mode & !lost;
         let cleared = moved && stat.permissions() & (SETUID | SETGID) != 0;
         let touch = stat.permissions() != want || cleared;
@@ -249,10 +251,31 @@ impl Attributes<'_> {
         if uid != entry.uid {
             lost |= entry.mode & SETUID;
         }
-        if gid != entry.gid || !(self.rights.root() || self.rights.gids.contains(&gid)) {
-            lost |= if is_dir { 0 } else { entry.mode & SETGID };
+        // A directory with it runs nothing, but the system takes it from whoever is not in the group.
+        let is_member = self.rights.root() || self.rights.gids.contains(&gid);
+        if !is_member || (gid != entry.gid && !is_dir) {
+            lost |= entry.mode & SETGID;
         }
         lost
+    }
+
+    /// Does `work` on what may have to be writable for it, as the system has it for attributes of
+    /// users: its owner may not write it, and makes it so for the time.
+    fn writable(&self, on: On<'_>, path: &[u8], work: impl Fn() -> Result<()>) -> Result<()> {
+        const WRITE: u32 = 0o200;
+        let error = match work() {
+            Err(error) if error.is(rustix::io::Errno::ACCESS) => error,
+            done => return done,
+        };
+        let stat = on.stat(path)?;
+        let mode = stat.permissions();
+        let keeps = mode & SETGID == 0 || self.rights.gids.contains(&stat.gid);
+        if stat.uid != self.rights.uid || mode & WRITE != 0 || !keeps {
+            return Err(error);
+        }
+        on.set_mode(self.disk, mode | WRITE)?;
+        let done = work();
+        on.set_mode(self.disk, mode).and(done)
     }
 
     /// `path` as a word of a command that can be given anywhere.
@@ -267,7 +290,7 @@ impl Attributes<'_> {
         let named = |name: &[u8]| crate::error::show_bytes(name);
         let unwanted = |(name, _): &&Xattr| !is_systems(name) && !entry.xattrs.iter().any(|(n, _)| n == name);
         for (name, _) in have.iter().filter(unwanted) {
-            match on.remove_xattr(self.disk, name) {
+            match self.writable(on, path, || on.remove_xattr(self.disk, name)) {
                 Err(e) if e.is(rustix::io::Errno::NODATA) => {}
                 done if permitted(done.clone())? => {}
                 _ => self.note.note(Refusal::partly(
@@ -277,7 +300,7 @@ impl Attributes<'_> {
             }
         }
         for xattr in entry.xattrs.iter().filter(|xattr| !have.contains(xattr)) {
-            let done = on.set_xattr(self.disk, xattr);
+            let done = self.writable(on, path, || on.set_xattr(self.disk, xattr));
             let no_room = matches!(&done, Err(e) if e.kind() == Kind::NoSpace);
             if no_room || !permitted(done)? {
                 let name = named(&xattr.0);

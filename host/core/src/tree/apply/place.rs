@@ -3,14 +3,16 @@
 //! Invariant: a `Place` was reached from the root by opening one name after the other
 //! without following; what its path leads to later does not matter. Only so many are
 //! kept open, so a tree may be deep and wide. A directory that its owner may not
-//! enter or write is opened up while there is work in it, and closed again.
+//! enter or write is opened up while there is work in it, and closed again; who only looks into
+//! it is lent the permission for so long, and is told the mode that was there.
 
-use crate::disk::{Dir, Disk};
+use crate::disk::{Dir, Disk, Lent};
 use crate::error::{Error, Kind, Result};
 use crate::tree::scan::{Stat, stat_in};
 use crate::tree::statcache::{DirRecord, StatCache};
 use rustix::fs::{Access, AtFlags, IFlags};
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,6 +20,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 const KEPT: usize = 192;
 /// What the owner needs to work in a directory.
 const OWNER: u32 = 0o700;
+/// All bits of a mode that can be set.
+const PERMISSIONS: u32 = 0o7777;
+/// What the owner needs to look at what is in a directory, and to list it.
+const LOOKS: u32 = 0o500;
+
+/// What a directory is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// To look at what is in it.
+    Looking,
+    /// To change something in it, now or later.
+    Work,
+}
 
 /// Within what names can be moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,13 +75,24 @@ pub struct Place<'a> {
     witness: Option<&'a StatCache>,
     record: OnceLock<Option<DirRecord<'a>>>,
     volume: OnceLock<Volume>,
+    /// Permission to look into it, as long as this is there.
+    lent: Mutex<Option<Lent>>,
 }
 
 impl<'a> Place<'a> {
-    fn new(dir: Dir, path: Vec<u8>, witness: Option<&'a StatCache>) -> Result<Self> {
-        let stat = Stat::of_open(&dir).map_err(|e| Error::io(e, "could not look at", dir.path()))?;
+    /// The open directory `dir` at `path`, which may be `lent`.
+    fn new(dir: Dir, path: Vec<u8>, witness: Option<&'a StatCache>, lent: Option<Lent>) -> Result<Self> {
+        let mut stat = Stat::of_open(&dir).map_err(|e| Error::io(e, "could not look at", dir.path()))?;
+        if let Some(lent) = &lent {
+            stat.mode = stat.mode & !PERMISSIONS | lent.mode();
+        }
         let (writable, record, volume) = (AtomicBool::new(false), OnceLock::new(), OnceLock::new());
-        Ok(Self { dir, path, stat, writable, witness, record, volume })
+        Ok(Self { dir, path, stat, writable, witness, record, volume, lent: Mutex::new(lent) })
+    }
+
+    /// What it is now.
+    fn stat_self(&self) -> Result<Stat> {
+        Stat::of_open(&self.dir).map_err(|e| Error::io(e, "could not look at", self.dir.path()))
     }
 
     /// What `name` in it is; none when it is not there.
@@ -83,6 +109,13 @@ impl<'a> Place<'a> {
     /// Whether names can be made and removed in it with the rights of this process.
     pub fn may_write(&self) -> Result<(), rustix::io::Errno> {
         rustix::fs::accessat(&self.dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+    }
+
+    /// Whether its owner, who runs this, may list it and not look at what it lists, or neither.
+    fn is_shut_to(&self, uid: u32) -> bool {
+        let may =
+            || rustix::fs::accessat(&self.dir, ".", Access::READ_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        self.stat.uid == uid && self.stat.permissions() & LOOKS != LOOKS && may().is_err()
     }
 
     /// Within what names can be moved in and out of it.
@@ -118,8 +151,13 @@ impl<'a> Places<'a> {
     /// Places beneath `root`; `witness` knows what was captured there.
     pub fn new(disk: &'a Disk, root: Dir, witness: Option<&'a StatCache>) -> Result<Self> {
         let uid = rustix::process::geteuid().as_raw();
-        let root = Arc::new(Place::new(root, Vec::new(), witness)?);
-        Ok(Self { disk, root, uid, witness, kept: Mutex::default(), opened_up: Mutex::default() })
+        let mut root = Place::new(root, Vec::new(), witness, None)?;
+        if root.is_shut_to(uid) {
+            let lent = disk.lend_opened(&root.dir);
+            root = Place::new(root.dir, Vec::new(), witness, lent)?;
+        }
+        let (kept, opened_up) = Default::default();
+        Ok(Self { disk, root: Arc::new(root), uid, witness, kept, opened_up })
     }
 
     /// The root.
@@ -127,18 +165,18 @@ impl<'a> Places<'a> {
         &self.root
     }
 
-    /// The directory at `path`; none when it is not there, or is no directory (a link
-    /// to one is none).
+    /// The directory at `path`, to look at what is in it; none when it is not there, or is no
+    /// directory (a link to one is none).
     ///
     /// # Errors
     /// When it is there and cannot be opened.
     pub fn open(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
-        self.walk(path, false)
+        self.walk(path, For::Looking)
     }
 
     /// Like [`Self::open`], opening up what its owner may not enter.
     pub fn enter(&self, path: &[u8]) -> Result<Option<Arc<Place<'a>>>> {
-        self.walk(path, true)
+        self.walk(path, For::Work)
     }
 
     /// Like [`Self::enter`], and makes sure that names can be made and removed in it.
@@ -147,34 +185,54 @@ impl<'a> Places<'a> {
         if !place.writable.load(Ordering::Relaxed) {
             let is_shut = place.stat.uid == self.uid && place.stat.permissions() & OWNER != OWNER;
             if is_shut && place.may_write() == Err(rustix::io::Errno::ACCESS) {
-                let now = Stat::of_open(&place.dir)
-                    .map_err(|e| Error::io(e, "could not look at", place.dir.path()))?;
-                self.note_mode(path, now.permissions());
-                self.disk.set_mode_of(&place.dir, now.permissions() | OWNER)?;
+                self.open_up(&place)?;
             }
             place.writable.store(true, Ordering::Relaxed);
         }
         Ok(Some(place))
     }
 
-    fn walk(&self, path: &[u8], open_up: bool) -> Result<Option<Arc<Place<'a>>>> {
+    /// Gives its owner all permissions in `place`, until it is closed again.
+    fn open_up(&self, place: &Place<'_>) -> Result<()> {
+        let before = match lock(&place.lent).take() {
+            Some(lent) => lent.take_over(),
+            None => place.stat_self()?.permissions(),
+        };
+        self.note_mode(&place.path, before);
+        self.disk.set_mode_of(&place.dir, before | OWNER)
+    }
+
+    /// `place`, which may have been lent to be looked at, for work in it.
+    fn ready(&self, place: Arc<Place<'a>>, what_for: For) -> Result<Option<Arc<Place<'a>>>> {
+        if what_for == For::Work && lock(&place.lent).is_some() {
+            self.open_up(&place)?;
+        }
+        Ok(Some(place))
+    }
+
+    fn walk(&self, path: &[u8], what_for: For) -> Result<Option<Arc<Place<'a>>>> {
         if path.is_empty() {
-            return Ok(Some(self.root.clone()));
+            return self.ready(self.root.clone(), what_for);
         }
         let (mut at, mut from) = {
             let kept = lock(&self.kept);
             let ends = (0..=path.len()).rev().filter(|&end| end == path.len() || path[end] == b'/');
             let mut found = ends.filter_map(|end| kept.get(&path[..end]).map(|place| (place.clone(), end)));
             match found.next() {
-                Some((place, end)) if end == path.len() => return Ok(Some(place)),
+                Some((place, end)) if end == path.len() => {
+                    drop(kept);
+                    return self.ready(place, what_for);
+                }
                 Some((place, end)) => (place, end + 1),
                 None => (self.root.clone(), 0),
             }
         };
         loop {
             let end = path[from..].iter().position(|&b| b == b'/').map_or(path.len(), |n| from + n);
-            let Some(dir) = self.child(&at, &path[from..end], open_up)? else { return Ok(None) };
-            at = Arc::new(Place::new(dir, path[..end].to_vec(), self.witness)?);
+            let Some(child) = self.child(&at, &path[from..end], path[..end].to_vec(), what_for)? else {
+                return Ok(None);
+            };
+            at = Arc::new(child);
             let mut kept = lock(&self.kept);
             if kept.len() >= KEPT {
                 kept.clear();
@@ -188,12 +246,32 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn child(&self, at: &Place<'_>, name: &[u8], open_up: bool) -> Result<Option<Dir>> {
+    /// The directory `name` in `at`, whose path is `path`.
+    fn child(&self, at: &Place<'_>, name: &[u8], path: Vec<u8>, what_for: For) -> Result<Option<Place<'a>>> {
+        let Some((dir, lent)) = self.child_dir(at, name, &path, what_for)? else { return Ok(None) };
+        let place = Place::new(dir, path, self.witness, lent)?;
+        if !place.is_shut_to(self.uid) {
+            return Ok(Some(place));
+        }
+        let lent = match what_for {
+            For::Work => self.open_up(&place).map(|()| None)?,
+            For::Looking => self.disk.lend_opened(&place.dir),
+        };
+        Place::new(place.dir, place.path, self.witness, lent).map(Some)
+    }
+
+    fn child_dir(
+        &self,
+        at: &Place<'_>,
+        name: &[u8],
+        path: &[u8],
+        what_for: For,
+    ) -> Result<Option<(Dir, Option<Lent>)>> {
         let mut tries = 0;
         loop {
             tries += 1;
             let error = match at.dir.child(name) {
-                Ok(dir) => return Ok(Some(dir)),
+                Ok(dir) => return Ok(Some((dir, None))),
                 Err(error) => error,
             };
             match error.kind() {
@@ -202,11 +280,17 @@ impl<'a> Places<'a> {
                 _ if error.is(rustix::io::Errno::MFILE) || error.is(rustix::io::Errno::NFILE) => {
                     lock(&self.kept).clear()
                 }
-                Kind::Denied if open_up => match at.stat_of(name)? {
+                Kind::Denied if what_for == For::Looking => {
+                    let lent = CString::new(name).ok().and_then(|name| self.disk.lend(&at.dir, &name));
+                    let opened = lent.as_ref().and_then(|lent| lent.open().ok());
+                    let dir = opened.map(|handle| Dir::from_fd(handle, at.dir.join(name))).ok_or(error)?;
+                    return Ok(Some((dir, lent)));
+                }
+                Kind::Denied => match at.stat_of(name)? {
                     // Where nothing is missing, another thread has opened it up meanwhile.
                     Some(stat) if stat.is_dir() && stat.uid == self.uid => {
                         if stat.permissions() & OWNER != OWNER {
-                            self.note_mode(&crate::tree::view::join(&at.path, name), stat.permissions());
+                            self.note_mode(path, stat.permissions());
                             self.disk.set_mode(&at.dir, name, stat.permissions() | OWNER)?;
                         }
                     }
@@ -244,7 +328,7 @@ impl<'a> Places<'a> {
         let mut first = Ok(());
         for (path, mode) in opened.iter().rev() {
             let close = || match self.open(path)? {
-                Some(place) if place.stat.permissions() == mode | OWNER => {
+                Some(place) if place.stat_self()?.permissions() == mode | OWNER => {
                     self.disk.set_mode_of(&place.dir, *mode)
                 }
                 _ => Ok(()),

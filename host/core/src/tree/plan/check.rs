@@ -87,16 +87,14 @@ impl<'a> Check<'a> {
         self.entry(change, &place, moves, plan)
     }
 
-    /// The parent cannot be opened: is that a reason to refuse?
+    /// The parent cannot be opened, also where its owner lends itself the permission: is that a
+    /// reason to refuse?
     fn unreachable(&mut self, change: &Change, parent: &[u8], plan: &mut Plan) -> bool {
         let error = match self.places.open(parent) {
             Ok(_) => return true,
             Err(error) => error,
         };
-        let (above, name) = split(parent);
-        let ours = matches!(self.places.open(above), Ok(Some(place))
-            if matches!(place.stat_of(name), Ok(Some(stat)) if stat.uid == self.rights.uid));
-        if error.kind() != Kind::Denied || ours {
+        if error.kind() != Kind::Denied {
             return true;
         }
         plan.refusals.push(Refusal::new(&change.path, error.message().to_owned()));
