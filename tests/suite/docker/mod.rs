@@ -3,6 +3,7 @@
 mod again;
 mod apart;
 mod between;
+mod composed;
 mod ends;
 mod engine;
 mod exact;

@@ -12,7 +12,7 @@ pub mod place;
 pub mod program;
 pub mod volume;
 
-use crate::docker::Lent;
+use crate::docker::{Lent, Meant};
 use crate::grant::Grants;
 use crate::manifest::{Access, Kind};
 use address::Resolver;
@@ -22,6 +22,7 @@ use program::Program;
 use snapback_core::database::of_setting;
 use snapback_core::error::{Error, Kind as ErrorKind, Result, show};
 use snapback_core::tree::git::GitUser;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::SocketAddr;
@@ -77,6 +78,8 @@ impl fmt::Debug for Surroundings {
 pub struct Reach {
     items: Vec<Item>,
     root: PathBuf,
+    /// From which volumes came what is to be put back, by setting.
+    volumes: BTreeMap<String, String>,
     around: Surroundings,
 }
 
@@ -152,12 +155,18 @@ impl Item {
 }
 
 impl Reach {
-    /// Looks where `grants` lead; relative paths start at `root`.
+    /// Looks where `grants` lead; relative paths start at `root`. `volumes`: from which came
+    /// what is to be put back, by setting.
     ///
     /// # Errors
     /// When a value makes no sense, or cannot be looked at.
-    pub fn of(grants: &Grants, root: &Path, around: &Surroundings) -> Result<Self> {
-        let mut items = Vec::new();
+    pub fn of(
+        grants: &Grants,
+        root: &Path,
+        volumes: BTreeMap<String, String>,
+        around: &Surroundings,
+    ) -> Result<Self> {
+        let mut reach = Self { items: Vec::new(), root: root.to_owned(), volumes, around: around.clone() };
         for (key, kind, access, value) in grants.authority() {
             let found = match kind {
                 Kind::Dir => Found::Place(place::look(root, value)?),
@@ -169,12 +178,11 @@ impl Reach {
                 Kind::Address => Found::Address(address::resolve(key, value, &around.names)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
-                Kind::Volume => Found::Volume((around.volumes)(value)?),
+                Kind::Volume => Found::Volume((around.volumes)(&reach.meant(key, value))?),
                 Kind::Text | Kind::Number | Kind::Bool | Kind::Duration | Kind::Size => continue,
             };
-            items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
+            reach.items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
         }
-        let reach = Self { items, root: root.to_owned(), around: around.clone() };
         let places = || {
             reach.items.iter().filter_map(|item| match &item.found {
                 Found::Place(place) => Some((&item.key, place)),
@@ -191,6 +199,12 @@ impl Reach {
             outside.into_iter().try_for_each(|(key, place)| guarded.refuse_inside(key, place))?;
         }
         Ok(reach)
+    }
+
+    /// What the `value` of the setting `key` says of a volume.
+    pub fn meant(&self, key: &str, value: &str) -> Meant {
+        let was = self.volumes.get(key).cloned();
+        Meant { value: value.to_owned(), root: self.root.clone(), was }
     }
 
     /// What an engine of containers is talked to with.
