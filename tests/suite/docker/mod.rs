@@ -4,6 +4,7 @@ mod again;
 mod apart;
 mod between;
 mod composed;
+mod during;
 mod ends;
 mod engine;
 mod exact;
