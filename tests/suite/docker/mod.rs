@@ -10,6 +10,7 @@ mod engine;
 mod exact;
 mod found;
 mod held;
+mod image;
 mod made;
 mod named;
 mod needed;

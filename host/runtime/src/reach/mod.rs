@@ -52,6 +52,8 @@ pub struct Surroundings {
     pub git: Arc<GitUser>,
     /// This program, to be started again where it is needed in another process.
     pub itself: Option<PathBuf>,
+    /// A smaller one of the same build, for containers; asked for only when one is made.
+    pub helper: fn() -> Option<PathBuf>,
 }
 
 /// Says where snapback's own directories are.
@@ -63,7 +65,18 @@ impl Default for Surroundings {
         let (own, git, itself): (Own, _, _) = (Arc::new(Vec::new), Arc::default(), None);
         let (names, private) = (address::system(), Vec::new());
         let volumes = volume::system(|_| None);
-        Self { variables: |_| None, programs, names, volumes, scratch, own, private, git, itself }
+        Self {
+            variables: |_| None,
+            programs,
+            names,
+            volumes,
+            scratch,
+            own,
+            private,
+            git,
+            itself,
+            helper: || None,
+        }
     }
 }
 
@@ -210,7 +223,8 @@ impl Reach {
     /// What an engine of containers is talked to with.
     pub fn lent(&self) -> Lent {
         let own = self.private().ids().collect();
-        Lent { variables: self.around.variables, program: self.around.itself.clone(), own }
+        let Surroundings { variables, helper, .. } = self.around;
+        Lent { variables, program: self.around.itself.clone(), helper, own }
     }
 
     /// Those of snapback's own directories that no project captures, as they are now.
