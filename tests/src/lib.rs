@@ -29,6 +29,8 @@ pub use sandbox::Sandbox;
 pub use screen::Screen;
 pub use user::{User, is_root, users};
 
+use std::io::Write;
+
 /// Whether the program `name` is there. Where it is not, a test that needs it says so
 /// and is skipped; with CI=true a skip is a failure.
 pub fn have(name: &str) -> bool {
@@ -40,10 +42,9 @@ pub fn have(name: &str) -> bool {
     found
 }
 
-/// Says what a test found out; shown when it fails, or with `--nocapture`.
-#[allow(clippy::print_stderr, reason = "what a test counted is worth knowing")]
+/// Says what a test found out, past what catches the output of tests: figures are shown of each run.
 pub fn say(what: &str) {
-    eprintln!("{what}");
+    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 /// Says that a test is skipped and why.

@@ -258,6 +258,9 @@ fn reachable(program: PathBuf, user: User) -> PathBuf {
         let to = base::base().join("snapback");
         fs::copy(&program, &to).unwrap_or_else(|e| panic!("could not copy {}: {e}", program.display()));
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).expect("its mode can be set");
+        // The program that goes into containers stands beside it.
+        let beside = |program: &Path| program.with_file_name("snapback-volumes");
+        let _ = fs::copy(beside(&program), beside(&to));
         to
     })
     .clone()

@@ -10,12 +10,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 /// All snapshots of `kind`, newest first.
-fn of_kind(s: &Sandbox, kind: &str) -> Vec<Value> {
+pub fn of_kind(s: &Sandbox, kind: &str) -> Vec<Value> {
     let list = s.ok(["list", "--json"]).json();
     list.as_array().unwrap().iter().filter(|snap| snap["kind"] == kind).cloned().collect()
 }
 
-fn id(snapshot: &Value) -> &str {
+pub fn id(snapshot: &Value) -> &str {
     snapshot["id"].as_str().unwrap()
 }
 
@@ -29,13 +29,13 @@ fn in_parts(parts: &[&str]) -> String {
 }
 
 /// Lets the command do its part `n`.
-fn go(s: &Sandbox, n: usize) {
+pub fn go(s: &Sandbox, n: usize) {
     fs::write(s.home().join(format!("go{n}")), "").unwrap();
     until(&format!("part {n}"), || s.home().join(format!("did{n}")).exists());
 }
 
 /// Starts `parts` with a snapshot after each 20 ms.
-fn start(s: &Sandbox, parts: &[&str]) -> Running {
+pub fn start(s: &Sandbox, parts: &[&str]) -> Running {
     let run = s.start(["run", "--every", "20ms", "--", "sh", "-c", &in_parts(parts)]);
     until("the run", || s.project().join(".snapback").exists() && !of_kind(s, "run").is_empty());
     run

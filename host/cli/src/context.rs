@@ -4,6 +4,7 @@
 //! core is all it gets: it reads no environment and no configuration of the user's.
 
 use crate::args::Global;
+use crate::beside;
 use crate::contents;
 use crate::exit::Code;
 use crate::output::Out;
@@ -199,6 +200,7 @@ impl Context {
                 private: vec![places.state.clone(), places.cache.clone()],
                 git: Arc::new(places.git.clone()),
                 itself: std::env::current_exe().ok(),
+                helper: beside::helper,
             },
             slow: Some(self.slow()),
         }

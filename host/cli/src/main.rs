@@ -3,12 +3,13 @@
 //!
 //! Rooms: `args` (what is typed), `complete` (what the shell offers), `commands` (what is
 //! done), `places` (the environment), `render` and `json` (what is shown), `talk`, `progress`,
-//! `output` and `pager` (where it is shown), `review`, `terminal`, `child`, `process`, `umask`, `inherited`,
+//! `output` and `pager` (where it is shown), `beside` (the program for containers), `review`, `terminal`, `child`, `process`, `umask`, `inherited`,
 //! `signals`, `caught`, `witness`, `survivors`, `interval` and `reported` (the wrapped command), `exit` (the codes).
 //!
 //! Invariant: a fault of this program ends as a sentence and a code, like any error.
 
 mod args;
+mod beside;
 mod caught;
 mod child;
 mod commands;

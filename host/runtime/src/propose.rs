@@ -93,7 +93,7 @@ fn check(manifest: &Manifest, target: &Finding) -> Result<()> {
 }
 
 /// The files in the project at `root` that are called one of `names`, by their paths from it.
-fn files(root: &Path, names: &[String]) -> Vec<String> {
+pub fn files(root: &Path, names: &[String]) -> Vec<String> {
     if names.is_empty() {
         return Vec::new();
     }

@@ -41,11 +41,23 @@ kill -TERM $!; wait $!
 umount "$1/data" 2>/dev/null
 rm -rf "$1"
 "#;
-/// The same for a podman; none is started again. It may not raise limits here, which it does
-/// for containers of root, so its runtime is told of none.
+/// The same for a podman, of whoever runs this; none is started again. It may not raise limits here,
+/// which it does for containers of root, so its runtime is told of none. Without ranges of numbers of its
+/// own, all that is in the containers of an ordinary user belongs to that user.
 const PODMAN: &str = r#"
 cd "$1"
-printf '[storage]\ndriver = "vfs"\nrunroot = "%s/run"\ngraphroot = "%s/data"\n' "$1" "$1" > storage.conf
+mkdir home run
+chmod 700 run
+export HOME="$1/home" XDG_RUNTIME_DIR="$1/run"
+cat > storage.conf <<END
+[storage]
+driver = "vfs"
+runroot = "$1/run"
+graphroot = "$1/data"
+rootless_storage_path = "$1/data"
+[storage.options.vfs]
+ignore_chown_errors = "true"
+END
 printf '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n[engine.runtimes]\nrunc = ["%s/runc"]\n' \
     "$1" > containers.conf
 cat > runc <<'END'
@@ -63,11 +75,14 @@ chmod +x runc
 export CONTAINERS_CONF="$1/containers.conf" CONTAINERS_STORAGE_CONF="$1/storage.conf"
 podman system service --time 0 "unix://$1/sock" >>log 2>&1 </dev/null &
 until [ -S sock ]; do sleep 0.1; done
-chown 0:65534 sock; chmod 660 sock
+if [ "$(id -u)" = 0 ]; then chown 0:65534 sock; fi
+chmod 660 sock
 while read -r word; do :; done
 podman rm -f -a -t 0 >>log 2>&1
 kill -TERM $!; wait $!
-rm -rf "$1"
+# The process that keeps an ordinary user's namespace.
+if [ -e run/libpod/tmp/pause.pid ]; then kill "$(cat run/libpod/tmp/pause.pid)"; fi
+if [ "$(id -u)" = 0 ]; then rm -rf "$1"; fi
 "#;
 /// Where an engine looks for drivers, whatever its own directories are.
 const DRIVERS: &str = "/run/docker/plugins";
@@ -103,12 +118,25 @@ impl Engine {
 
     /// A podman; none, and that is said, where it is not installed.
     pub fn podman() -> Option<Self> {
+        Self::has_podman().then(|| Self::start("podman", &["sh"], PODMAN))?
+    }
+
+    /// A podman of uid 65534, who has no rights of root and no numbers but its own.
+    pub fn rootless() -> Option<Self> {
+        // What the tests themselves put there is root's, who removes it.
+        let ordinary = r#"chown 65534:65534 "$4"
+            setpriv --reuid 65534 --regid 65534 --clear-groups sh "$@"
+            rm -rf "$4""#;
+        Self::has_podman().then(|| Self::start("rootless", &["sh", "-c", ordinary, "rootless"], PODMAN))?
+    }
+
+    fn has_podman() -> bool {
         let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-        if !is_there("podman") || !is_there("runc") {
+        let has = is_there("podman") && is_there("runc");
+        if !has {
             say("podman or runc is not installed: only its words are tested");
-            return None;
         }
-        Self::start("podman", &["sh"], PODMAN)
+        has
     }
 
     /// Starts one by the shell that the first words are, which keeps it by that script.

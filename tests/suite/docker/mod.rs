@@ -3,11 +3,14 @@
 mod again;
 mod apart;
 mod between;
+mod composed;
+mod during;
 mod ends;
 mod engine;
 mod exact;
 mod found;
 mod held;
+mod image;
 mod made;
 mod named;
 mod needed;

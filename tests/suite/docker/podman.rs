@@ -48,6 +48,57 @@ fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
 }
 
 #[test]
+fn volumes_of_a_podman_without_roots_rights_come_back() {
+    let Some(engine) = Engine::rootless() else { return };
+    for user in USERS {
+        let (s, volume) = (sandbox(&engine, *user), fresh());
+        engine.docker(&["volume", "create", "--label", "team=a", &volume]);
+        let name = format!("user-{volume}");
+        let at = |script: &str| engine.sh(&format!("cd {}\n{script}", engine.files(&volume).display()));
+        engine.run(&name, &volume, IDLE);
+        // All of it is its user's, as whatever runs there makes it.
+        at("chmod 700 .; echo old > f; ln f g; ln -s f l; mkdir d; echo kept > d/kept");
+        at("chown -h --reference=. f l d d/kept");
+        let look = "find . -printf '%p %y %m %U %n %l\\n' | sort; cat f d/*";
+        let before = at(look);
+        // One that has no cgroup of version 2 cannot pause: that is said, and what can be done.
+        cover(&s, &volume, "");
+        let pauses = engine.try_docker(&["pause", &name]).is_some();
+        if pauses {
+            engine.docker(&["unpause", &name]);
+            s.run("true").says(&format!("{name} paused while the volume is captured"));
+        } else {
+            let run = s.snapback(["run", "--", "touch", "started"]);
+            run.fails(125, &[&format!("could not hold the container {name}")]).says("`hold = \"stop\"`");
+            assert!(!s.has("started"));
+        }
+        assert_eq!((engine.state(&name), at(look)), ("running".into(), before.clone()));
+        cover(&s, &volume, "hold = \"stop\"");
+        s.run("true").says(&format!("{name} stopped while the volume is captured"));
+        assert_eq!(engine.state(&name), "running");
+        at("echo new > f; rm -r g d; mkdir d; echo more > d/more; chown -R --reference=. d; chmod 755 .");
+        let after = at(look);
+        s.ok(["undo", "--yes"]).says(&format!("{name} stopped while the volume is put back"));
+        assert_eq!(engine.state(&name), "running");
+        assert_eq!(at(look), before);
+        s.ok(["redo", "--yes"]);
+        assert_eq!(at(look), after);
+        until("nothing is left", || engine.leftovers(&volume).is_empty());
+        engine.docker(&["rm", "-f", &name]);
+        s.ok(["undo", "--yes"]);
+        // One that was removed is made again.
+        s.run("true");
+        until("nobody uses it", || engine.try_docker(&["volume", "rm", &volume]).is_some());
+        s.ok(["undo", "--yes"]);
+        assert_eq!(at(look), before);
+        let labels = engine.docker(&["volume", "inspect", "-f", "{{json .Labels}}", &volume]);
+        assert_eq!(labels, r#"{"team":"a"}"#);
+        until("nothing is left", || engine.leftovers(&volume).is_empty());
+        engine.docker(&["volume", "rm", &volume]);
+    }
+}
+
+#[test]
 fn what_podman_calls_stopped_for_a_moment_keeps_nobody_held() {
     let Some(engine) = Engine::shared() else { return };
     for user in USERS {

@@ -2,6 +2,7 @@
 //! `SNAPBACK_FUZZ_RUNS` asks for more inputs of each, `SNAPBACK_FUZZ_SEED` for others.
 
 use super::*;
+use crate::testing::say;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -96,6 +97,7 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn no_bytes_whatever_do_harm() {
+    let mut tried = 0_u64;
     for target in TARGETS {
         let mut dice = Dice(asked("SNAPBACK_FUZZ_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut pool = (target.seeds)();
@@ -112,6 +114,7 @@ fn no_bytes_whatever_do_harm() {
             let shown = || format!("{} with {}", target.name, input.escape_ascii());
             let used = std::panic::catch_unwind(run).unwrap_or_else(|_| panic!("{}", shown()));
             assert!(used.bytes_max <= most, "{} bytes at once: {}", used.bytes_max, shown());
+            tried += 1;
             // Some of them are changed again.
             if n >= seeds && dice.roll(20) == 0 {
                 let at = seeds + dice.roll(64);
@@ -119,6 +122,8 @@ fn no_bytes_whatever_do_harm() {
             }
         }
     }
+    say(&format!("{tried} inputs for {} decoders", TARGETS.len()));
+    assert!(tried >= 30 * 1000, "only {tried} inputs");
 }
 
 #[test]

@@ -21,6 +21,7 @@ use proptest::sample::select;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use state::{Op, Ops, State};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
@@ -86,6 +87,11 @@ fn run(keep: usize, ops: &Ops) -> u64 {
     steps
 }
 
+/// Says what was counted, past what catches the output of tests: figures are shown of each run.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{what}");
+}
+
 /// A number that the environment asks for.
 fn asked<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
@@ -104,12 +110,13 @@ fn the_project_is_as_the_model_says() {
     let owners = rustix::process::geteuid().is_root();
     let xattrs = look::takes_xattrs(&std::env::temp_dir());
     let cases = (select(vec![50, 5, 3]), vec(choose::op(xattrs, owners), 1..LONGEST).prop_map(Ops));
-    let steps = AtomicU64::new(0);
+    let (steps, tried) = (AtomicU64::new(0), AtomicU64::new(0));
     // A case fails many times until it is as short as it can be: once is enough to be told.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let done = TestRunner::new(config).run(&cases, |(keep, ops)| {
         steps.fetch_add(run(keep, &ops), Ordering::Relaxed);
+        tried.fetch_add(1, Ordering::Relaxed);
         Ok(())
     });
     std::panic::set_hook(hook);
@@ -117,5 +124,6 @@ fn the_project_is_as_the_model_says() {
     if let Err(failed) = done {
         panic!("after {steps} steps: {failed}");
     }
+    say(&format!("{} cases of the model, {steps} steps", tried.into_inner()));
     assert!(steps > 1000, "only {steps} steps were possible");
 }

@@ -19,6 +19,7 @@ pub(crate) use state::State;
 pub(crate) use told::one_line;
 
 use crate::abi::{v0_1, wasi};
+use crate::docker;
 use crate::engine::Engine;
 use crate::grant::{self, Grants, Limits};
 use crate::manifest::Manifest;
@@ -26,6 +27,7 @@ use crate::reach::{Reach, Surroundings};
 use crate::trust::{Asker, Question, Trust};
 use snapback_core::backend::{Backend, Call, Explained, Part, Target};
 use snapback_core::error::{Error, Kind, Result};
+use std::collections::BTreeMap;
 use std::path::Path;
 use wasmtime::Store;
 use wasmtime::component::{Component, Instance, Linker};
@@ -110,13 +112,20 @@ impl ComponentBackend {
     /// # Errors
     /// When its settings make no sense, or cannot be looked at.
     pub fn question(&self, root: &Path, store: Option<String>, target: &Target) -> Result<Question> {
-        Ok(self.look(root, store, target)?.2)
+        Ok(self.look((root, store), target, BTreeMap::new())?.2)
     }
 
-    fn look(&self, root: &Path, store: Option<String>, target: &Target) -> Result<(Grants, Reach, Question)> {
+    /// Looks where the settings of `target` lead in a project: its root and its store. `volumes`:
+    /// from which came what is to be put back, by setting.
+    fn look(
+        &self,
+        (root, store): (&Path, Option<String>),
+        target: &Target,
+        volumes: BTreeMap<String, String>,
+    ) -> Result<(Grants, Reach, Question)> {
         let of = |e: Error| e.context(format!("target `{}`", target.name));
         let grants = grant::effective(&self.manifest, &target.settings, self.limits).map_err(of)?;
-        let reach = Reach::of(&grants, root, &self.standing.around).map_err(of)?;
+        let reach = Reach::of(&grants, root, volumes, &self.standing.around).map_err(of)?;
         let stranger = self.standing.stranger.as_ref();
         let asker = Asker {
             name: self.manifest.name.clone(),
@@ -129,10 +138,15 @@ impl ComponentBackend {
         Ok((grants, reach, question))
     }
 
-    /// What a call starts with: what it may reach, once the user agreed to it.
-    fn state(&self, call: &Call) -> Result<State> {
+    /// What a call starts with: what it may reach, once the user agreed to it. It is about
+    /// `parts`, if they were captured before.
+    fn state(&self, call: &Call, parts: &[Part]) -> Result<State> {
         let store = || call.store.as_ref().and_then(|store| store.id().ok());
-        let (grants, reach, question) = self.look(&call.root, None, &call.target)?;
+        let volumes = match call.source() {
+            Ok(source) if !parts.is_empty() => docker::captured_from(source, parts),
+            _ => BTreeMap::new(),
+        };
+        let (grants, reach, question) = self.look((&*call.root, None), &call.target, volumes)?;
         if !question.is_nothing() {
             self.standing.trust.check(&question.of_store(store()))?;
         }
@@ -147,15 +161,17 @@ impl ComponentBackend {
     fn run<R>(
         &self,
         call: &Call,
+        parts: &[Part],
         work: impl AsyncFnOnce(&mut Store<State>, Instance) -> wasmtime::Result<Result<R>>,
     ) -> Result<R> {
         call.cancel.check()?;
         self.cut.iter().for_each(Cut::begin);
-        let done = run(&self.engine, &self.manifest.name, self.wasi, self.state(call)?, async |store| {
-            let instance = self.linked.instance_pre().instantiate_async(&mut *store).await?;
-            store.data_mut().started = true;
-            work(store, instance).await
-        });
+        let done =
+            run(&self.engine, &self.manifest.name, self.wasi, self.state(call, parts)?, async |store| {
+                let instance = self.linked.instance_pre().instantiate_async(&mut *store).await?;
+                store.data_mut().started = true;
+                work(store, instance).await
+            });
         self.cut.iter().for_each(|cut| cut.end(!matches!(done, Ok(Ok(_)))));
         // Whatever a component makes of being stopped: it is why it failed.
         done.and_then(|done| done).or_else(|error| call.cancel.check().and(Err(error)))
@@ -164,11 +180,11 @@ impl ComponentBackend {
 
 impl Backend for ComponentBackend {
     fn snapshot(&self, call: &Call, previous: &[Part]) -> Result<Vec<Part>> {
-        self.run(call, async |store, instance| v0_1::snapshot(store, &instance, previous).await)
+        self.run(call, &call.cover, async |store, instance| v0_1::snapshot(store, &instance, previous).await)
     }
 
     fn restore(&self, call: &Call, parts: &[Part], current: &[Part]) -> Result<()> {
-        self.run(call, async |store, instance| {
+        self.run(call, parts, async |store, instance| {
             store.data_mut().restores = true;
             v0_1::restore(store, &instance, parts, current).await
         })
@@ -178,7 +194,8 @@ impl Backend for ComponentBackend {
         if !self.optional.explains {
             return Ok(None);
         }
-        self.run(call, async |store, instance| v0_1::explain(store, &instance, before, after).await).map(Some)
+        self.run(call, after, async |store, instance| v0_1::explain(store, &instance, before, after).await)
+            .map(Some)
     }
 
     fn releases(&self) -> bool {
@@ -189,7 +206,7 @@ impl Backend for ComponentBackend {
         if !self.optional.releases {
             return Ok(());
         }
-        self.run(call, async |store, instance| v0_1::discard(store, &instance, parts).await)
+        self.run(call, parts, async |store, instance| v0_1::discard(store, &instance, parts).await)
     }
 }
 

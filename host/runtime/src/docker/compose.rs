@@ -1,5 +1,5 @@
-//! The volumes that files of docker compose name, for proposals: what stands under the key
-//! `volumes` at the top.
+//! What files of docker compose say at the top: the volumes that they name, for proposals, and
+//! the name of their project.
 //!
 //! No parser of YAML, of which this needs next to nothing: lines of one block, by how far they
 //! are indented, and one line in braces. What is written another way is passed over, and so
@@ -37,16 +37,27 @@ struct Named {
     volume: String,
 }
 
-/// The volumes that a file names.
-fn volumes(text: &str) -> Vec<Named> {
+/// The name that a file gives its project: none when it gives none, none inside when only compose can
+/// work it out.
+pub fn name(text: &str) -> Option<Option<String>> {
+    let line = lines(text).find(|line| line.is_top("name"))?;
+    (!matches!(&*line.value, "" | "''" | "\"\"")).then(|| bare(&line.value))
+}
+
+/// The lines with a key of the document that a file is.
+fn lines(text: &str) -> impl Iterator<Item = Line> {
     let text = text.trim_start_matches('\u{feff}');
     // A second document is none of compose's.
     let is_before =
         |line: &&str| line.trim().is_empty() || ["#", "%", "---"].iter().any(|sign| line.starts_with(sign));
     let document = text.lines().skip_while(is_before);
     let document = document.take_while(|line| !line.starts_with("---") && !line.starts_with("..."));
-    let mut lines =
-        document.filter_map(Line::of).skip_while(|line| !(line.indent == 0 && line.key == "volumes"));
+    document.filter_map(Line::of)
+}
+
+/// The volumes that a file names.
+fn volumes(text: &str) -> Vec<Named> {
+    let mut lines = lines(text).skip_while(|line| !line.is_top("volumes"));
     let Some(head) = lines.next() else { return Vec::new() };
     if !head.value.is_empty() {
         return in_braces(&head.value);
@@ -108,6 +119,11 @@ impl Line {
         // What names a value for later use is not the value.
         let value = if value.starts_with('&') { "" } else { value };
         Some(Self { indent, key: bare(key)?, value: value.to_owned() })
+    }
+
+    /// Whether it has `key` at the top.
+    fn is_top(&self, key: &str) -> bool {
+        self.indent == 0 && self.key == key
     }
 }
 

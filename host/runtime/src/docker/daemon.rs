@@ -33,15 +33,17 @@ pub struct Lent {
     /// The value of a variable of the environment.
     pub variables: fn(&str) -> Option<String>,
     /// This program, to be started again as a watcher or in a container: with the word
-    /// that `watch` and `helper` have for it.
+    /// that `watch` and `inside` have for it.
     pub program: Option<PathBuf>,
+    /// A smaller program of the same build for containers, where there is one.
+    pub helper: fn() -> Option<PathBuf>,
     /// Directories of this machine that are in no capture, by device and inode.
     pub own: Arc<[(u64, u64)]>,
 }
 
 impl Default for Lent {
     fn default() -> Self {
-        Self { variables: |_| None, program: None, own: Arc::default() }
+        Self { variables: |_| None, program: None, helper: || None, own: Arc::default() }
     }
 }
 

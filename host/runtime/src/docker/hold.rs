@@ -323,7 +323,9 @@ fn hold(daemon: &Daemon, how: How, user: &User) -> Result<bool> {
         // While one ends, the engine calls it running for a moment, and cannot pause it.
         if looks >= MOMENT || !fault::is_over(&answer) {
             let error = daemon.explain(&format!("hold the container {}", user.name), &answer);
-            let is_rootless = daemon.machine().is_ok_and(|machine| machine.is_rootless);
+            // Docker says of itself that it is one; podman says it with what it refuses.
+            let is_rootless = error.message().contains("rootless")
+                || daemon.machine().is_ok_and(|machine| machine.is_rootless);
             return Err(if is_rootless && how == How::Pause { error.hint(ROOTLESS) } else { error });
         }
         looks += 1;

@@ -1,8 +1,9 @@
 //! The images that this program makes itself: nothing is pulled.
 //!
-//! One is empty. The other holds this program, without what only debuggers look at, and
-//! the libraries that it runs with here; nothing else, no shell above all. It is made once
-//! for each build of the program; those of other builds are removed then.
+//! One is empty. The other holds a small program that does what is done in containers, or, where
+//! that is not there, this program; without what only debuggers look at, and with the libraries
+//! that it runs with here if it needs any. There is nothing else in it, no shell above all. It is
+//! made once for each build of the program; those of other builds are removed then.
 
 use super::daemon::Daemon;
 use super::{elf, fault, inside};
@@ -19,7 +20,7 @@ use std::path::Path;
 
 /// The image without anything in it.
 pub const EMPTY: &str = "snapback/empty:1";
-/// The images with this program in it.
+/// The images with a program of ours in it.
 const HELPER: &str = "snapback/helper";
 /// Where things are in it.
 const PROGRAM: &str = "snapback";
@@ -81,7 +82,7 @@ pub fn container(
     })
 }
 
-/// Makes the image with this program, unless it is there.
+/// Makes the image with a program of ours, unless it is there.
 ///
 /// # Errors
 /// When the program cannot be read or run there, or the engine refuses.
@@ -91,7 +92,8 @@ pub fn helper(daemon: &Daemon) -> Result<Image> {
         program.ok_or_else(|| Error::new(Kind::Other, "this program does not know its own file"))?;
     // What was started, whatever stands at its path by now.
     let running = Path::new("/proc/self/exe");
-    let file = if running.exists() { running } else { &program };
+    let small = (daemon.lent().helper)();
+    let file = small.as_deref().unwrap_or(if running.exists() { running } else { &program });
     let stat = fs::metadata(file).map_err(|e| Error::io(e, "could not look at", &program))?;
     let build = format!(
         "{} {} {} {}",

@@ -7,8 +7,8 @@
 //! and what is made on the engine is marked, and removed again.
 //!
 //! Rooms: `endpoint` (which engine), `daemon` (talking to it), `fault` (what it answers, in
-//! sentences), `find` (a volume by its name), `compose` (those that its files name), `users`
-//! (who uses it), `hold` (holding them), `restart` (and not by the engine either), `memory` (and
+//! sentences), `find` (a volume by its name), `compose` (those that its files name), `project`
+//! (what compose calls a folder), `users` (who uses it), `hold` (holding them), `restart` (and not by the engine either), `memory` (and
 //! what lies in memory goes on being there), `let_go` (and letting them go), `record` and `marker` (the record of that, on the engine), `watch` (letting go when this
 //! process is gone), `place` (where the files are), `remote`, `inside` and `pipe` (this program
 //! in a container, seen from both ends), `image` and `elf` (what that is started from), `volume`
@@ -33,6 +33,7 @@ mod outlives;
 mod owner;
 mod pipe;
 mod place;
+mod project;
 mod record;
 mod remote;
 mod restart;
@@ -41,7 +42,7 @@ mod volume;
 pub mod watch;
 
 pub use daemon::{Daemon, Lent};
-pub use find::resolve;
+pub use find::{Meant, captured_from, resolve};
 pub use hold::{Held, Tell, Wanted};
 pub use let_go::{give_up, sweep};
 pub use marker::{Kept, kept};

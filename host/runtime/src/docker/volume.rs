@@ -10,7 +10,7 @@
 //! directory that was agreed to are captured without it, others once it is made again.
 
 use super::daemon::Daemon;
-use super::find;
+use super::find::{self, Meant};
 use super::hold::Held;
 use super::outlives::{self, outlives};
 use super::place::Place;
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub struct Volume {
     daemon: Daemon,
     setting: String,
-    value: String,
+    meant: Meant,
     /// Directories that the user agreed to: a volume may be another name for one of them.
     agreed: Vec<PathBuf>,
     /// The volume that is meant, when it is there.
@@ -39,15 +39,15 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// The volume that `setting` names by `value`; directories beside it that were `agreed`
+    /// The volume that `setting` names, as it is `meant`; directories beside it that were `agreed`
     /// to. What killed processes left on the engine
     /// is removed first, and what they held is let go.
     ///
     /// # Errors
     /// When the engine cannot be asked.
-    pub fn open(daemon: Daemon, setting: &str, value: &str, agreed: Vec<PathBuf>) -> Result<Self> {
-        let found = find::resolve(&daemon, value)?;
-        Ok(Self { daemon, setting: setting.to_owned(), value: value.to_owned(), agreed, found })
+    pub fn open(daemon: Daemon, setting: &str, meant: Meant, agreed: Vec<PathBuf>) -> Result<Self> {
+        let found = find::resolve(&daemon, &meant)?;
+        Ok(Self { daemon, setting: setting.to_owned(), meant, agreed, found })
     }
 
     /// The engine.
@@ -113,7 +113,7 @@ impl Volume {
     /// directory that it was another name for, where that was agreed to; else nothing.
     fn capture_gone(&self, call: &Call, writer: &Writer) -> Result<Stored> {
         let part = call.cover.iter().find(|part| part.content.kind() == ObjectKind::Volume);
-        let Some(part) = part else { return Err(find::missing(&self.daemon, &self.value)?) };
+        let Some(part) = part else { return Err(find::missing(&self.daemon, &self.meant.value)?) };
         let known = Stored::load(call.source()?, &part.content)?;
         if !find::is_name(&known.name) {
             return Err(no_name());
@@ -195,7 +195,7 @@ impl Volume {
             Some(found) if stored.name != found.name => {
                 let why = format!(
                     "`{}` was the volume `{}` then, and is `{}` now",
-                    self.value, stored.name, found.name
+                    self.meant.value, stored.name, found.name
                 );
                 Err(Error::new(Kind::Incompatible, why).hint("name the volume in full in snapback.toml"))
             }

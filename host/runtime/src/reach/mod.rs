@@ -12,7 +12,7 @@ pub mod place;
 pub mod program;
 pub mod volume;
 
-use crate::docker::Lent;
+use crate::docker::{Lent, Meant};
 use crate::grant::Grants;
 use crate::manifest::{Access, Kind};
 use address::Resolver;
@@ -22,6 +22,7 @@ use program::Program;
 use snapback_core::database::of_setting;
 use snapback_core::error::{Error, Kind as ErrorKind, Result, show};
 use snapback_core::tree::git::GitUser;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::net::SocketAddr;
@@ -51,6 +52,8 @@ pub struct Surroundings {
     pub git: Arc<GitUser>,
     /// This program, to be started again where it is needed in another process.
     pub itself: Option<PathBuf>,
+    /// A smaller one of the same build, for containers; asked for only when one is made.
+    pub helper: fn() -> Option<PathBuf>,
 }
 
 /// Says where snapback's own directories are.
@@ -62,7 +65,18 @@ impl Default for Surroundings {
         let (own, git, itself): (Own, _, _) = (Arc::new(Vec::new), Arc::default(), None);
         let (names, private) = (address::system(), Vec::new());
         let volumes = volume::system(|_| None);
-        Self { variables: |_| None, programs, names, volumes, scratch, own, private, git, itself }
+        Self {
+            variables: |_| None,
+            programs,
+            names,
+            volumes,
+            scratch,
+            own,
+            private,
+            git,
+            itself,
+            helper: || None,
+        }
     }
 }
 
@@ -77,6 +91,8 @@ impl fmt::Debug for Surroundings {
 pub struct Reach {
     items: Vec<Item>,
     root: PathBuf,
+    /// From which volumes came what is to be put back, by setting.
+    volumes: BTreeMap<String, String>,
     around: Surroundings,
 }
 
@@ -152,12 +168,18 @@ impl Item {
 }
 
 impl Reach {
-    /// Looks where `grants` lead; relative paths start at `root`.
+    /// Looks where `grants` lead; relative paths start at `root`. `volumes`: from which came
+    /// what is to be put back, by setting.
     ///
     /// # Errors
     /// When a value makes no sense, or cannot be looked at.
-    pub fn of(grants: &Grants, root: &Path, around: &Surroundings) -> Result<Self> {
-        let mut items = Vec::new();
+    pub fn of(
+        grants: &Grants,
+        root: &Path,
+        volumes: BTreeMap<String, String>,
+        around: &Surroundings,
+    ) -> Result<Self> {
+        let mut reach = Self { items: Vec::new(), root: root.to_owned(), volumes, around: around.clone() };
         for (key, kind, access, value) in grants.authority() {
             let found = match kind {
                 Kind::Dir => Found::Place(place::look(root, value)?),
@@ -169,12 +191,11 @@ impl Reach {
                 Kind::Address => Found::Address(address::resolve(key, value, &around.names)?),
                 Kind::Env => Found::Variable,
                 Kind::Program => Found::Program(program::find(key, value, &around.programs)?),
-                Kind::Volume => Found::Volume((around.volumes)(value)?),
+                Kind::Volume => Found::Volume((around.volumes)(&reach.meant(key, value))?),
                 Kind::Text | Kind::Number | Kind::Bool | Kind::Duration | Kind::Size => continue,
             };
-            items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
+            reach.items.push(Item { key: key.to_owned(), kind, access, value: value.to_owned(), found });
         }
-        let reach = Self { items, root: root.to_owned(), around: around.clone() };
         let places = || {
             reach.items.iter().filter_map(|item| match &item.found {
                 Found::Place(place) => Some((&item.key, place)),
@@ -193,10 +214,17 @@ impl Reach {
         Ok(reach)
     }
 
+    /// What the `value` of the setting `key` says of a volume.
+    pub fn meant(&self, key: &str, value: &str) -> Meant {
+        let was = self.volumes.get(key).cloned();
+        Meant { value: value.to_owned(), root: self.root.clone(), was }
+    }
+
     /// What an engine of containers is talked to with.
     pub fn lent(&self) -> Lent {
         let own = self.private().ids().collect();
-        Lent { variables: self.around.variables, program: self.around.itself.clone(), own }
+        let Surroundings { variables, helper, .. } = self.around;
+        Lent { variables, program: self.around.itself.clone(), helper, own }
     }
 
     /// Those of snapback's own directories that no project captures, as they are now.

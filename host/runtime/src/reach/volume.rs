@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Says which volume a name means; none when there is none, or several.
-pub type Resolver = Arc<dyn Fn(&str) -> Result<Looked> + Send + Sync>;
+/// Says which volume is meant; none when there is none, or several.
+pub type Resolver = Arc<dyn Fn(&docker::Meant) -> Result<Looked> + Send + Sync>;
 
 /// What was found of a volume, and at which engine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,9 +67,9 @@ fn given(options: &BTreeMap<String, String>) -> String {
 
 /// The engine that the user's environment names by `variables`, asked.
 pub fn system(variables: fn(&str) -> Option<String>) -> Resolver {
-    Arc::new(move |name| {
+    Arc::new(move |meant| {
         let daemon = docker::Daemon::connect(&docker::Lent { variables, ..docker::Lent::default() })?;
-        let found = docker::resolve(&daemon, name)?;
+        let found = docker::resolve(&daemon, meant)?;
         Ok(Looked { engine: daemon.endpoint().text(), volume: found.map(|found| docker::made_with(&found)) })
     })
 }

@@ -72,7 +72,7 @@ impl World {
             volumes: Arc::new(move |_| Ok(volumes.lock().unwrap().clone())),
             ..Surroundings::default()
         };
-        let reach = Reach::of(&grants, &self.root(), &around).unwrap();
+        let reach = Reach::of(&grants, &self.root(), BTreeMap::new(), &around).unwrap();
         let asker = Asker {
             name: manifest.name.clone(),
             version: manifest.version,

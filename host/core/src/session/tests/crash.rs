@@ -6,6 +6,7 @@
 use super::trees::{Deed, Ground, State, go};
 use super::*;
 use crate::disk::{FailAt, PowerCut};
+use crate::testing::say;
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -156,11 +157,19 @@ fn left_over(ground: &Ground) -> Vec<String> {
     left
 }
 
+/// Tries `each` of `deeds`, and says how many crash points these had: at least `least`, since a
+/// deed that does nothing has none.
+fn try_all(what: &str, deeds: &[Deed], least: u64, each: impl Fn(Deed) -> u64) {
+    let points: u64 = deeds.iter().map(|deed| each(*deed)).sum();
+    say(&format!("{points} crash points: {what} in {deeds:?}"));
+    assert!(points >= least, "only {points} crash points: {what} in {deeds:?}");
+}
+
 /// What each operation fails with.
 const ERRORS: [Errno; 3] = [Errno::IO, Errno::NOSPC, Errno::ACCESS];
 
-/// The n-th operation of `deed` fails, for every n.
-fn fails(deed: Deed) {
+/// The n-th operation of `deed` fails, for every n; how many cases that were.
+fn fails(deed: Deed) -> u64 {
     let ground = deed.prepare();
     let expected = Expected::of(deed, &ground);
     let all = deed.operations(&ground);
@@ -192,11 +201,12 @@ fn fails(deed: Deed) {
         wrong.note(|| format!("{deed:?}, operation {n} of {all} fails with {errno}"), done);
     }
     assert!(failed > 3 * all / 4, "{failed} of three times {all} were told");
+    wrong.cases
 }
 
 /// Nothing works any more from the n-th operation of `deed` on, for every n: as if the
-/// process had been killed.
-fn is_killed(deed: Deed) {
+/// process had been killed; how many cases that were.
+fn is_killed(deed: Deed) -> u64 {
     let ground = deed.prepare();
     let expected = Expected::of(deed, &ground);
     let all = deed.operations(&ground);
@@ -212,11 +222,12 @@ fn is_killed(deed: Deed) {
             .and_then(|()| expected.check(&ground, !n.is_multiple_of(2)));
         wrong.note(|| format!("{deed:?}, killed at operation {n} of {all}"), done);
     }
+    wrong.cases
 }
 
 /// The power goes after the n-th operation of `deed`, for every n: what was not synced is
-/// lost, or kept in part.
-fn loses_power(deed: Deed, seeds: Range<u64>) {
+/// lost, or kept in part; how many cases that were.
+fn loses_power(deed: Deed, seeds: Range<u64>) -> u64 {
     let ground = deed.prepare();
     let expected = Expected::of(deed, &ground);
     let cut = Arc::new(PowerCut::new(&ground.place()).unwrap());
@@ -230,6 +241,7 @@ fn loses_power(deed: Deed, seeds: Range<u64>) {
             wrong.note(|| format!("{deed:?}, power cut after operation {n} of {all}, seed {seed}"), done);
         }
     }
+    wrong.cases
 }
 
 /// What is lost in a power cut, in so many ways; `SNAPBACK_SEEDS` (from..to) asks for others.
@@ -242,48 +254,53 @@ fn seeds() -> Range<u64> {
     range.unwrap_or(0..3)
 }
 
+/// The power goes, in as many ways as are asked for.
+fn power(deed: Deed) -> u64 {
+    loses_power(deed, seeds())
+}
+
 #[test]
 fn whatever_fails_a_snapshot_is_there_or_not() {
-    [Deed::First, Deed::Snap, Deed::Run].into_iter().for_each(fails);
+    try_all("an operation fails", &[Deed::First, Deed::Snap, Deed::Run], 1, fails);
 }
 
 #[test]
 fn whatever_fails_an_undo_is_done_or_not() {
-    fails(Deed::Undo);
+    try_all("an operation fails", &[Deed::Undo], 1, fails);
 }
 
 #[test]
 fn whatever_fails_a_redo_or_a_restore_is_done_or_not() {
-    [Deed::Redo, Deed::Restore].into_iter().for_each(fails);
+    try_all("an operation fails", &[Deed::Redo, Deed::Restore], 1, fails);
 }
 
 #[test]
 fn whatever_fails_when_space_is_given_back_nothing_needed_is_lost() {
-    [Deed::Retain, Deed::Gc, Deed::Forget].into_iter().for_each(fails);
+    try_all("an operation fails", &[Deed::Retain, Deed::Gc, Deed::Forget], 1, fails);
 }
 
 #[test]
 fn killed_anywhere_a_command_is_finished_or_forgotten() {
-    Deed::ALL.into_iter().for_each(is_killed);
+    try_all("it is killed", &Deed::ALL, 1, is_killed);
 }
 
 #[test]
 fn when_the_power_goes_a_snapshot_is_there_or_not() {
-    [Deed::First, Deed::Snap, Deed::Run].into_iter().for_each(|deed| loses_power(deed, seeds()));
+    try_all("the power goes", &[Deed::First, Deed::Snap, Deed::Run], 1, power);
 }
 
 #[test]
 fn when_the_power_goes_a_restore_is_done_or_not() {
-    [Deed::Undo, Deed::Redo, Deed::Restore].into_iter().for_each(|deed| loses_power(deed, seeds()));
+    try_all("the power goes", &[Deed::Undo, Deed::Redo, Deed::Restore], 1, power);
 }
 
 #[test]
 fn when_the_power_goes_while_space_is_given_back_nothing_needed_is_lost() {
-    [Deed::Retain, Deed::Gc, Deed::Forget].into_iter().for_each(|deed| loses_power(deed, seeds()));
+    try_all("the power goes", &[Deed::Retain, Deed::Gc, Deed::Forget], 1, power);
 }
 
 #[test]
 fn when_the_power_goes_a_record_is_dropped_in_both_places_or_in_none() {
     // One in which the record outside was half there.
-    loses_power(Deed::Retain, 6..7);
+    try_all("the power goes", &[Deed::Retain], 1, |deed| loses_power(deed, 6..7));
 }

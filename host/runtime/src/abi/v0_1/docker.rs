@@ -34,7 +34,7 @@ impl docker::Host for State {}
 impl docker::HostVolume for State {
     async fn open(&mut self, _: Resource<Target>, key: String) -> Result<Resource<Volume>> {
         let (value, access) = self.grants.open(&key, Kind::Volume)?;
-        let (value, lent) = (value.to_owned(), self.reach.lent());
+        let (meant, lent) = (self.reach.meant(&key, value), self.reach.lent());
         let (agreed, counted) = (self.directories(), self.one_more_file()?);
         let (call, named) = (self.call()?.clone(), key.clone());
         // No step is unfinished where a snapshot is taken for its own sake.
@@ -50,7 +50,7 @@ impl docker::HostVolume for State {
                 warn(format!("let go of {} containers that a killed snapback had held", swept.freed));
             }
             swept.failed.iter().for_each(|error| warn(error.to_string()));
-            driver::Volume::open(daemon, &named, &value, agreed)
+            driver::Volume::open(daemon, &named, meant, agreed)
         });
         let inner = Arc::new(inner.await?);
         self.reach.is_volume(&key, inner.found().as_ref())?;
