@@ -142,9 +142,12 @@ for n in range({many}):
         change("INSERT INTO t VALUES(1)");
         let looks = opens(&s, &["undo"], is_process);
         assert_eq!(sql(&s, "3", "SELECT count(*) FROM t"), "[(0,)]");
-        (records, looks)
+        // There are newer records than those that these go to.
+        let back = [&["redo"][..], &["undo"], &["restore", "@1"]].map(|words| opens(&s, words, is_record));
+        (records, looks, back)
     });
     let [few, many] = counts;
-    assert_eq!(many.0, few.0, "records of snapshots");
+    assert_eq!((many.0, many.2), (few.0, few.2), "records of snapshots");
+    assert!(few.2.iter().all(|opens| *opens > 0), "{few:?}: the trace sees what is read");
     assert!(many.1 < 40, "{} and {} looks at all processes", few.1, many.1);
 }

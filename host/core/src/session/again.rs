@@ -5,7 +5,7 @@ use super::Session;
 use super::capture::Job;
 use super::execute::{NotRestored, Ready};
 use super::take::Selection;
-use crate::backend::Hold;
+use crate::backend::{Elsewhere, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -28,6 +28,8 @@ pub(super) struct Going<'a> {
     pub partial: bool,
     /// How directories are put back, as far as that was planned.
     pub plans: Arc<Plans>,
+    /// What the targets of the step capture by themselves.
+    pub together: Arc<Vec<Elsewhere>>,
     /// What targets hold that were captured again: until all are put back, or back where
     /// they were.
     pub holds: HashMap<String, Arc<Hold>>,
@@ -40,8 +42,8 @@ impl Session {
     /// is captured once more: what is saved is that capture then, also in the journal.
     pub(super) fn restore_or_again(&self, going: &mut Going<'_>, name: &str) -> Result<Vec<NotRestored>> {
         let restore = |going: &Going<'_>, hold: Option<&Arc<Hold>>| {
-            let (hold, plans) = (hold.cloned(), going.plans.clone());
-            let ready = Ready { hold, plans, cancel: None };
+            let (plans, together) = (going.plans.clone(), going.together.clone());
+            let ready = Ready { hold: hold.cloned(), plans, together, cancel: None };
             self.restore_target(going.journal, name, (going.to, going.saved), going.partial, ready)
         };
         let mut done = restore(going, going.holds.get(name));

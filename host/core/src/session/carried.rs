@@ -13,6 +13,7 @@ use crate::disk::Dir;
 use crate::error::Result;
 use crate::history::Id;
 use crate::history::snapshot::{Captured, Carried};
+use crate::object::ObjectKind;
 use crate::store::Source;
 use crate::text::Bytes;
 use crate::tree::compare::{Only, compare};
@@ -80,12 +81,17 @@ impl Project {
         names(&self.env.root, value)?.into_iter().try_fold(top, |dir, name| dir.child(name)).ok()
     }
 
-    /// What snapshots that are newer than `id` have of what was left out of the target called
-    /// `name`: its path there, and where it was.
-    pub(super) fn carried_since(&self, id: &Id, name: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    /// What snapshots that are newer than `id`, which has `stored`, have of what was left out of that
+    /// target: its path there, and where it was. Only of directories something is left out, and of
+    /// other targets there may be hundreds.
+    pub(super) fn carried_since(&self, id: &Id, stored: &Captured) -> Vec<(Vec<u8>, Vec<u8>)> {
+        if !stored.parts.iter().any(|part| part.content.kind() == ObjectKind::Root) {
+            return Vec::new();
+        }
         let ids = self.ids().unwrap_or_default();
         let newer = ids.iter().take_while(|newer| *newer > id).filter_map(|newer| self.load(newer).ok());
-        let of_target = newer.filter_map(|snapshot| Some(snapshot.target(name)?.carried.clone()));
+        let of_target =
+            newer.filter_map(|snapshot| Some(snapshot.target(&stored.target.name)?.carried.clone()));
         of_target.flatten().map(|item| (item.path.0, item.from.0)).collect()
     }
 }

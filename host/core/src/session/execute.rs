@@ -11,7 +11,7 @@ use super::displaced;
 use super::noted::Noted;
 use super::plan::{Action, Plan, Saved, is_within};
 use super::scope::inside;
-use crate::backend::{Call, Cancel, Hold};
+use crate::backend::{Call, Cancel, Elsewhere, Hold};
 use crate::error::{Error, Kind, Result};
 use crate::history::Id;
 use crate::history::journal::Journal;
@@ -89,6 +89,8 @@ pub(super) struct Ready {
     pub hold: Option<Arc<Hold>>,
     /// How directories are put back, as far as that was planned.
     pub plans: Arc<Plans>,
+    /// What the targets of the step capture by themselves: a database may have several names.
+    pub together: Arc<Vec<Elsewhere>>,
     /// What stops it; none: whatever stops the command.
     pub cancel: Option<Cancel>,
 }
@@ -96,8 +98,8 @@ pub(super) struct Ready {
 impl Ready {
     /// With what is held, or with nothing that is held yet: what can be held is held
     /// from here on, since nobody captures it again.
-    pub fn holding(hold: Option<Arc<Hold>>) -> Self {
-        Self { hold: Some(hold.unwrap_or_default()), ..Self::default() }
+    pub fn holding(hold: Option<Arc<Hold>>, together: &Arc<Vec<Elsewhere>>) -> Self {
+        Self { hold: Some(hold.unwrap_or_default()), together: together.clone(), ..Self::default() }
     }
 
     /// The same, whoever asks the command to stop.
@@ -191,6 +193,7 @@ impl Session {
             };
             journal.begin(&env.disk, &self.dir)?;
             let (to, saved) = (&plan.to, &mut saved);
+            let together = self.together(&journal, [to, saved])?;
             let mut going = Going {
                 journal: &mut journal,
                 to,
@@ -198,6 +201,7 @@ impl Session {
                 own,
                 partial,
                 plans: plan.plans,
+                together,
                 holds: HashMap::new(),
                 failed: plan.blocked,
             };
@@ -244,7 +248,7 @@ impl Session {
                     // By the law, who is in use or has changed was not touched.
                     let untouched = matches!(error.kind(), Kind::Busy | Kind::Changed);
                     let touched = if untouched { &names[..at] } else { &names[..=at] };
-                    let Going { journal, to, saved, holds, .. } = &*going;
+                    let Going { journal, to, saved, together, holds, .. } = &*going;
                     let is_stopped = error.kind() == Kind::Cancelled;
                     if is_stopped {
                         self.env().report.log(name, "warn", STOPPING);
@@ -255,7 +259,7 @@ impl Session {
                     };
                     let mut second = Ok(());
                     for name in touched.iter().rev() {
-                        let ready = Ready::holding(holds.get(name).cloned()).unstopped();
+                        let ready = Ready::holding(holds.get(name).cloned(), together).unstopped();
                         let back = self.restore_target(journal, name, (saved, to), true, ready);
                         second = second.and(back.map(drop));
                     }
@@ -269,6 +273,19 @@ impl Session {
             }
         }
         Ok(not_restored)
+    }
+
+    /// What the targets of a step capture by themselves in both `snapshots`: asked once for all of
+    /// them, however many there are.
+    pub(super) fn together(
+        &self,
+        journal: &Journal,
+        snapshots: [&Snapshot; 2],
+    ) -> Result<Arc<Vec<Elsewhere>>> {
+        let names: HashSet<&String> = journal.targets.iter().collect();
+        let all = snapshots.into_iter().flat_map(|snapshot| &snapshot.targets);
+        let concerned = all.filter(|captured| names.contains(&captured.target.name));
+        Ok(Arc::new(self.all_claims(concerned.map(|captured| &captured.target))?))
     }
 
     /// Makes one target as in `to`, where it is as in `now`; with `partial`, without what
@@ -299,19 +316,15 @@ impl Session {
         let noted = Noted::new(&env.report, &self.late);
         // Of a target without paths in the project all is meant.
         let only = inside(&env.root, &stored, &journal.only).unwrap_or_default();
-        // A database may have several names: it is told of those that are put back with it.
-        let with = [to, now].into_iter().flat_map(|snapshot| &snapshot.targets);
-        let names: HashSet<&String> = journal.targets.iter().collect();
-        let with = with.filter(|captured| names.contains(&captured.target.name));
         let elsewhere = match self.claims(&stored.target)?.is_empty() {
-            true => Vec::new(),
-            false => self.all_claims(with.map(|captured| &captured.target))?,
+            true => Arc::default(),
+            false => ready.together,
         };
         let call = Call {
             only: Arc::new(only.into_iter().map(|path| path.0).collect()),
-            carried: Arc::new(self.carried_since(&to.id, name)),
+            carried: Arc::new(self.carried_since(&to.id, like)),
             writer: Some(handed),
-            elsewhere: Arc::new(elsewhere),
+            elsewhere,
             partial,
             hold: ready.hold,
             plans: ready.plans,

@@ -44,7 +44,7 @@ impl Project {
         self.may_write(stored, current, &**writer, found)?;
         let mut call = Call::new(&self.env, &stored.target, Some(writer.store()));
         call.writer = Some(writer.clone());
-        call.carried = Arc::new(self.carried_since(id, &stored.target.name));
+        call.carried = Arc::new(self.carried_since(id, stored));
         let inside = inside(&self.env.root, stored, only).unwrap_or_default();
         call.only = Arc::new(inside.iter().map(|path| path.0.clone()).collect());
         for part in stored.parts.iter().filter(|part| part.content.kind() == ObjectKind::Root) {

@@ -144,6 +144,7 @@ impl Session {
         }
         let mut not_restored = Vec::new();
         let mut names = journal.targets.clone();
+        let together = self.together(&journal, [&to, &saved])?;
         if *how == Recovery::TakeBack {
             // What came last goes first: it may stand where something else was.
             names.reverse();
@@ -151,7 +152,7 @@ impl Session {
         for name in &names {
             let done = match how {
                 Recovery::TakeBack => {
-                    self.restore_target(&journal, name, (&saved, &to), true, Ready::holding(None))
+                    self.restore_target(&journal, name, (&saved, &to), true, Ready::holding(None, &together))
                 }
                 _ => {
                     let (to, saved) = (&to, &mut saved);
@@ -160,9 +161,18 @@ impl Session {
                     // What was saved when the step began is what a redo brings back: it is not captured
                     // again, half put back as it may be.
                     let holds = [(name.clone(), Default::default())].into();
-                    let failed = Vec::new();
-                    let mut going =
-                        Going { journal, to, saved, own: false, partial: true, plans, holds, failed };
+                    let (together, failed) = (together.clone(), Vec::new());
+                    let mut going = Going {
+                        journal,
+                        to,
+                        saved,
+                        own: false,
+                        partial: true,
+                        plans,
+                        together,
+                        holds,
+                        failed,
+                    };
                     self.restore_or_again(&mut going, name)
                 }
             };
