@@ -1,7 +1,7 @@
 //! Volumes in snapshots that are taken by time during a run: only where the target says so, and a
 //! snapshot that lacks one says it when it is put back.
 
-use super::{Engine, agree, each_user, fresh};
+use super::{Engine, Name, agree, each_user};
 use crate::interval::{go, id, of_kind, start};
 use snapback_tests::{Sandbox, until};
 use std::time::Duration;
@@ -23,8 +23,7 @@ fn newest(s: &Sandbox, volume: &str) -> Option<String> {
 #[test]
 fn a_volume_is_taken_only_where_its_target_says_so_and_what_lacks_it_says_it() {
     each_user(|s, engine, said| {
-        let silent = fresh();
-        let silent = &*silent;
+        let silent = &*Name::fresh(engine);
         for volume in [said, silent] {
             engine.docker(&["volume", "create", volume]);
             write(engine, volume, "0");

@@ -35,8 +35,8 @@ while read -r word; do
     engine "$1"
 done
 kill -0 $! || engine "$1"
-for _ in 1 2 3 4 5 6 7 8 9; do docker -H "unix://$1/sock" version && break; sleep 1; done >/dev/null 2>&1
-docker -H "unix://$1/sock" ps -aq | xargs -r docker -H "unix://$1/sock" rm -f >/dev/null
+for _ in 1 2 3 4 5 6 7 8 9; do docker --host "unix://$1/sock" version && break; sleep 1; done >/dev/null 2>&1
+docker --host "unix://$1/sock" ps -aq | xargs -r docker --host "unix://$1/sock" rm -f >/dev/null
 kill -TERM $!; wait $!
 umount "$1/data" 2>/dev/null
 rm -rf "$1"

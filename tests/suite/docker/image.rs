@@ -1,7 +1,7 @@
 //! The image that snapback makes for its own containers: one small program that needs nothing
 //! beside it; where there is none of this build, snapback itself.
 
-use super::{Engine, agree, declare, fresh, sandbox};
+use super::{Engine, Name, agree, declare, sandbox};
 use crate::PROGRAM;
 use snapback_tests::{Sandbox, User, have, skip};
 use std::fs;
@@ -70,7 +70,7 @@ fn it_holds_one_small_program_that_needs_nothing_beside_it() {
     let Some(engine) = Engine::alone() else { return };
     // Somebody who reaches volumes through the engine alone.
     let s = sandbox(&engine, User::Nobody);
-    let volume = fresh();
+    let volume = Name::fresh(&engine);
     engine.docker(&["volume", "create", &volume]);
     declare(&s, &volume, "");
     agree(&s);

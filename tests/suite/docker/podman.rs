@@ -51,7 +51,7 @@ fn volumes_of_podman_come_back_and_their_containers_are_let_go() {
 fn volumes_of_a_podman_without_roots_rights_come_back() {
     let Some(engine) = Engine::rootless() else { return };
     for user in USERS {
-        let (s, volume) = (sandbox(&engine, *user), fresh());
+        let (s, volume) = (sandbox(&engine, *user), Name::fresh(&engine));
         engine.docker(&["volume", "create", "--label", "team=a", &volume]);
         let name = format!("user-{volume}");
         let at = |script: &str| engine.sh(&format!("cd {}\n{script}", engine.files(&volume).display()));
