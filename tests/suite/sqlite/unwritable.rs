@@ -3,6 +3,7 @@
 use super::*;
 use crate::PROGRAM;
 use snapback_tests::{User, is_root};
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 /// What root does in the project.
@@ -42,8 +43,102 @@ fn one_of_somebody_else_is_told_before_anything_is_touched() {
     }
 }
 
+/// How a database in `d` comes to be in the way of this user: its journal mode, what root does to it,
+/// and what has to be given to the user then.
+const BARS: [(&str, &str, &str); 7] = [
+    ("delete", "chmod 644 app.db", "app.db"),
+    ("delete", "chown 0 .; chmod 755 .; chmod 666 app.db", "."),
+    ("delete", "chown 0 .; chmod 755 .; chmod 644 app.db", "app.db ."),
+    ("persist", "chmod 666 app.db; chmod 644 app.db-journal", "app.db-journal"),
+    ("wal", "chmod 666 app.db; chmod 644 app.db-wal app.db-shm", "app.db-wal app.db-shm"),
+    ("wal", "chmod 644 app.db*; chown 0 .; chmod 755 .", "app.db app.db-wal app.db-shm"),
+    ("wal", "chown 65534 app.db*; chmod 444 app.db*; chown 0 .; chmod 755 .", ""),
+];
+
+/// The command that is named between `before` and `after`, as root gives it.
+fn named(said: &str, before: &str, after: char) -> Option<String> {
+    let (_, rest) = said.split_once(before)?;
+    Some(rest.split(after).next()?.replace("sudo ", ""))
+}
+
 #[test]
-fn what_turns_out_not_to_be_writable_is_taken_back_with_all_else() {
+fn the_command_that_is_named_mends_all_that_is_in_the_way() {
+    if !ready() || !is_root() {
+        return;
+    }
+    let s = Sandbox::new(PROGRAM, User::Nobody);
+    for (mode, bar, in_the_way) in BARS {
+        as_root(&s, "rm -rf d; mkdir d; chown 65534 d");
+        let mut app = Python::start_as_root(&s);
+        app.open("d/app");
+        app.sql(&format!("PRAGMA journal_mode = {mode}"));
+        app.say(&format!("c.executescript({MAKE:?})"));
+        as_root(&s, "chmod 666 d/app.db*");
+        s.run("true");
+        app.sql("DELETE FROM t");
+        as_root(&s, &format!("cd d; {bar}"));
+        let look = s.snapback(["undo", "-n"]);
+        let mend = named(&look.err(), "mend it: ", ')');
+        let paths: Vec<String> = in_the_way
+            .split_whitespace()
+            .map(|path| s.project().join("d").join(path).display().to_string().replace("/.", ""))
+            .collect();
+        match &mend {
+            None => assert_eq!(in_the_way, "", "{bar}: {look}"),
+            Some(mend) => {
+                look.exits(3);
+                s.snapback(["undo"])
+                    .fails(1, &["nothing was touched"])
+                    .says("may not be written by this user");
+                assert!(mend.ends_with(&paths.join(" ")), "{bar}: {mend}");
+                as_root(&s, mend);
+            }
+        }
+        let given = std::fs::metadata(s.project().join("d/app.db")).unwrap().uid() != 0;
+        let undo = s.snapback(["undo"]);
+        if given {
+            // The owner that it had is the other one's to give.
+            let path = s.project().join("d/app.db").display().to_string();
+            undo.exits(3).says("not restored in full: d/app.db").says(&format!("sudo chown 0:0 {path}`"));
+        } else {
+            undo.exits(0);
+        }
+        assert_eq!(app.sql("SELECT count(*) FROM t"), "[(2,)]", "{bar}");
+        if mode == "wal" {
+            // Nobody asked for what lies beside it to be opened up for good.
+            let bits =
+                |name: &str| std::fs::metadata(s.project().join("d").join(name)).unwrap().mode() & 0o777;
+            let want = if bar.contains("444") { 0o444 } else { 0o644 };
+            assert_eq!((bits("app.db-wal"), bits("app.db-shm")), (want, want), "{bar}");
+        }
+    }
+}
+
+#[test]
+fn what_only_turns_out_when_it_is_put_back_names_the_command_as_well() {
+    if !ready() || !is_root() {
+        return;
+    }
+    let s = Sandbox::new(PROGRAM, User::Nobody);
+    // What a killed process left is moved with the database; that it was left is known only by then.
+    as_root(&s, &format!("mkdir d; {}; chmod 666 d/app.db", migrate("d/app", MAKE)));
+    s.run("echo new > f");
+    let mut app = Python::start_as_root(&s);
+    app.open("d/app");
+    app.sql("PRAGMA journal_mode = wal");
+    app.sql("DELETE FROM t");
+    app.kill();
+    as_root(&s, "chmod 666 d/app.db*");
+    let undo = s.snapback(["undo"]);
+    undo.fails(1, &["app.db"]).never_says("could not be taken back");
+    assert_eq!(s.read("f"), "new\n");
+    as_root(&s, &named(&undo.err(), "hint: `", '`').expect("a command is named"));
+    s.snapback(["undo"]).exits(3).says("not restored in full: d (its owner").never_says("not restored: ");
+    assert_eq!((s.has("f"), count(&s, "d/app")), (false, "[(2,)]".to_owned()));
+}
+
+#[test]
+fn a_directory_in_which_no_journal_can_be_made_is_told_before_anything_is_touched() {
     if !ready() || !is_root() {
         return;
     }
@@ -53,7 +148,9 @@ fn what_turns_out_not_to_be_writable_is_taken_back_with_all_else() {
     as_root(&s, &format!("mkdir d; {}; chmod 666 d/app.db", migrate("d/app", MAKE)));
     s.run("echo new > f");
     as_root(&s, &migrate("d/app", "DELETE FROM t"));
-    s.snapback(["undo"]).fails(1, &["app.db"]).never_says("could not be taken back");
+    s.snapback(["undo"])
+        .fails(1, &["nothing was touched"])
+        .says("app.db: its directory belongs to somebody else");
     assert_eq!((s.read("f").as_str(), s.has(".snapback")), ("new\n", true));
     s.ok(["status"]).never_says("unfinished");
     s.run("echo newer > f");

@@ -9,6 +9,7 @@
 //! runtime's. Identity (is it the same state?) is the image without the bytes in which
 //! SQLite counts commits: every restore goes on counting.
 
+mod barred;
 mod files;
 pub mod header;
 mod left;
@@ -18,6 +19,7 @@ mod setting;
 mod sides;
 mod state;
 
+pub use barred::{Barred, Deed, barred};
 pub use files::{capture_file, file_entry, may_be_database};
 pub use header::Header;
 pub use left::recover;

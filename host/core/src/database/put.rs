@@ -22,6 +22,9 @@ use crate::tree::apply::{keep, make_dir, name_of, unfinished};
 use crate::tree::node::{Entry, Node};
 use crate::tree::scan::Stat;
 use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where files are made before they take their place in a directory.
@@ -33,6 +36,8 @@ pub struct Stage {
     name: Vec<u8>,
     /// The directory that `above` lies in, where that is not the store.
     home: Option<Dir>,
+    /// The directory in which files take their place.
+    goal: PathBuf,
 }
 
 /// What its directory is called for `call`.
@@ -61,7 +66,7 @@ impl Stage {
                 format!("what was left of {} in {} could not be kept", show_bytes(base), show(own.path()));
             return Err(Error::new(Kind::Other, text).hint("move away what is there, and try again"));
         }
-        Ok(Self { dir: own, store, above, name, home })
+        Ok(Self { dir: own, store, above, name, home, goal: dir.path().to_owned() })
     }
 
     /// Those that earlier ones for `call` left.
@@ -75,8 +80,9 @@ impl Stage {
             // All that is in it was compared.
             store.disk().remove_all(&above, &done(&name))?;
             if above.stat(&name)?.is_some() {
-                let (dir, home) = (above.child(&name)?, home.map(Dir::try_clone).transpose()?);
-                left.push(Self { store: store.clone(), dir, above, name: name.clone(), home });
+                let (own, home) = (above.child(&name)?, home.map(Dir::try_clone).transpose()?);
+                let (store, goal) = (store.clone(), dir.path().to_owned());
+                left.push(Self { store, dir: own, above, name: name.clone(), home, goal });
             }
         }
         Ok(left)
@@ -93,6 +99,7 @@ impl Stage {
     pub fn make(&self, call: &Call, source: &dyn Source, entry: &Entry) -> Result<()> {
         let (disk, dir, name) = (self.disk(), &self.dir, made(&entry.name));
         let half = unfinished(&name);
+        let goal = self.goal.join(OsStr::from_bytes(&entry.name));
         if dir.stat(&half)?.is_some() {
             disk.unlink(dir, &half)?;
         }
@@ -101,10 +108,12 @@ impl Stage {
             Node::File { content, size, .. } => {
                 let file = disk.create_file(dir, &half, 0o600)?;
                 fill(disk, &file, source, (content, *size), &call.cancel)?;
-                settle(call, dir, &entry)?;
+                settle(call, dir, &entry, &goal)?;
                 disk.sync_file(&file)?;
             }
-            Node::Symlink(to) => disk.symlink(dir, &half, to).and_then(|()| settle(call, dir, &entry))?,
+            Node::Symlink(to) => {
+                disk.symlink(dir, &half, to).and_then(|()| settle(call, dir, &entry, &goal))?
+            }
             _ => return Err(Error::corrupt("what is to stand in a database's place is no file")),
         }
         let inode = dir.stat(&half)?.map_or(0, |stat| stat.st_ino);
@@ -350,13 +359,13 @@ fn fill(
     })
 }
 
-/// Gives what stands in `dir` under the name of `entry` its mode, owner and attributes;
-/// what this user may not give is told. The file is not opened: closing it would let
+/// Gives what stands in `dir` under the name of `entry`, and is to stand at `goal`, its mode, owner
+/// and attributes; what this user may not give is told. The file is not opened: closing it would let
 /// go of the locks that this process has on it.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn settle(call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
+pub fn settle(call: &Call, dir: &Dir, entry: &Entry, goal: &Path) -> Result<()> {
     let looked = |e| Error::io(e, "could not look at", dir.join(&entry.name));
     let Some(held) = dir.hold(&entry.name)? else { return Ok(()) };
     let stat = Stat::of_open(&held).map_err(looked)?;
@@ -368,15 +377,20 @@ pub fn settle(call: &Call, dir: &Dir, entry: &Entry) -> Result<()> {
         top: &call.root,
         note: &Told(call),
     };
-    attributes.settle(on, &stat, &have, entry, None, b"").map(drop)
+    let path = goal.strip_prefix(&call.root).unwrap_or(goal).as_os_str().as_bytes();
+    attributes.settle(on, &stat, &have, entry, None, path).map(drop)
 }
 
 /// Tells what could not be given.
 struct Told<'a>(&'a Call);
 
 impl Note for Told<'_> {
-    fn note(&self, Refusal { path, reason, hint, .. }: Refusal) {
+    fn note(&self, Refusal { path, reason, hint, in_part }: Refusal) {
         let hint = hint.map_or(String::new(), |hint| format!(" (`{hint}`)"));
-        self.0.report.refused(&self.0.target.name, &path, &format!("{reason}{hint}"));
+        let (report, target, text) = (&self.0.report, &self.0.target.name, format!("{reason}{hint}"));
+        match in_part {
+            true => report.partly(target, &path, &text),
+            false => report.refused(target, &path, &text),
+        }
     }
 }

@@ -11,8 +11,8 @@ use super::system::System;
 use super::{Database, copy, fault, holders, image, own};
 use snapback_core::backend::{Call, Hold};
 use snapback_core::database::{
-    self, Database as Captured, Found, SIDES, Seen, capture_file, header, is_side, may_be_database, side,
-    state,
+    self, Database as Captured, Deed, Found, SIDES, Seen, capture_file, header, is_side, may_be_database,
+    side, state,
 };
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind, Result, show_bytes};
@@ -139,7 +139,8 @@ impl Capture<'_> {
         for tried in 0..TRIES {
             self.call.cancel.check()?;
             let before = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
-            let Some(found) = self.once(&before, tried > 0)? else { continue };
+            let found = self.once(&before, tried > 0).map_err(|error| self.with_way(error))?;
+            let Some(found) = found else { continue };
             let after = Seen::look(self.call.store()?, self.dir, self.database.place.name())?;
             let id = |seen: &Seen| seen.database().map(|stat| stat.id());
             if id(&before) == id(&after) {
@@ -162,6 +163,16 @@ impl Capture<'_> {
             dir: self.dir,
             timeout: if self.call.hurry { Duration::ZERO } else { self.database.options.busy_timeout },
             cancel: &self.call.cancel,
+        }
+    }
+
+    /// With the way to get at what may not be read.
+    fn with_way(&self, error: Error) -> Error {
+        match error.kind() {
+            Kind::Denied if error.hint_text().is_none() => {
+                error.hint(fault::access_hint(self.dir, self.database.place.name(), Deed::Read))
+            }
+            _ => error,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::holders;
 use super::place::Place;
 use rusqlite::{Error as Sqlite, ErrorCode, ffi};
+use snapback_core::database::{Deed, barred};
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind};
 
@@ -53,9 +54,18 @@ pub fn told(error: &Sqlite, doing: &str, place: &Place, dir: &Dir) -> Error {
     let said = Error::new(kind, format!("{doing} {shown}: {why}"));
     match kind {
         Kind::Corrupt => said.hint("`sqlite3 FILE .recover` may save what is in it"),
-        Kind::Denied => said.hint("the database, the files beside it and its directory must be accessible"),
+        Kind::Denied => said.hint(access_hint(dir, place.name(), Deed::Write)),
         Kind::NoSpace => said.hint("free some space, and try again"),
         _ => said,
+    }
+}
+
+/// How this user may come to do `deed` with what is in `dir` as `name`, and to read it.
+pub fn access_hint(dir: &Dir, name: &[u8], deed: Deed) -> String {
+    let mend = |deed| barred(dir, name, deed).ok().flatten()?.mend;
+    match mend(Deed::Read).or_else(|| mend(deed)) {
+        Some(mend) => format!("`{mend}` gives it to you"),
+        None => "the database, the files beside it and its directory must be accessible".to_owned(),
     }
 }
 

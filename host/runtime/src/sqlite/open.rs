@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::AtFlags;
 use snapback_core::backend::Cancel;
+use snapback_core::database::Deed;
 use snapback_core::disk::Dir;
 use snapback_core::error::{Error, Kind, Result};
 use std::fs::File;
@@ -114,7 +115,8 @@ impl Opened {
         }
         if access == Access::Write && connection.is_readonly("main").map_err(&told)? {
             let text = format!("{} may not be written by this user", at.place.shown());
-            return Err(Error::new(Kind::Denied, text).hint("look at its owner and mode"));
+            let hint = fault::access_hint(at.dir, at.place.name(), Deed::Write);
+            return Err(Error::new(Kind::Denied, text).hint(hint));
         }
         configure(&connection, access).map_err(&told)?;
         let (timeout, cancel, mut since) = (at.timeout, at.cancel.clone(), Instant::now());

@@ -97,6 +97,7 @@ pub fn confirm(this: &Restore<'_>, connection: &Connection, file: &File, left: b
     match (is(&this.stored, found), is(&this.current, found)) {
         (true, _) => Ok(Now::Stored),
         (_, true) => Ok(Now::Current),
+        _ if this.is_without_log(&*scratch, &key, size)? => Ok(Now::Current),
         _ => Err(this.changed()),
     }
 }

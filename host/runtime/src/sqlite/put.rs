@@ -12,8 +12,8 @@ use super::open::{Access, Opened};
 use super::restore::{Now, Restore};
 use super::system::System;
 use super::{own, pages, route};
-use snapback_core::database::{Found, SIDES, Stage, capture_file, is_side, side};
-use snapback_core::error::Result;
+use snapback_core::database::{Deed, Found, SIDES, Stage, capture_file, is_side, side};
+use snapback_core::error::{Kind, Result};
 use snapback_core::tree::node::Entry;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,10 @@ pub fn aside(this: &Restore<'_>) -> Result<()> {
             // The first failure is what is told.
             let _ = stage.back(call, dir, &name, placed);
         }
-        return Err(error);
+        return Err(match error.kind() {
+            Kind::Denied => error.hint(fault::access_hint(dir, name, Deed::Move)),
+            _ => error,
+        });
     }
     stage.finish()?;
     drop(claim);
@@ -172,7 +175,7 @@ pub fn over_database(this: &Restore<'_>) -> Result<()> {
     for entry in entries.iter().filter(|entry| entry.name != name) {
         stage.place(call, entry, dir, None)?;
     }
-    disk.sync_dir(dir)
+    Ok(())
 }
 
 fn stored<'a>(this: &'a Restore<'_>) -> &'a [Entry] {

@@ -26,10 +26,13 @@ use super::{Database, own, pages, put, recover, whole};
 use snapback_core::backend::Call;
 use snapback_core::database::header::{self, Header};
 use snapback_core::database::recover as recover_left;
-use snapback_core::database::{Database as Captured, Found, Seen, may_be_database, settle};
-use snapback_core::disk::{Dir, Disk};
+use snapback_core::database::{
+    Database as Captured, Found, SIDES, Seen, may_be_database, settle, side, state_like,
+};
+use snapback_core::disk::{Dir, Disk, Held};
 use snapback_core::error::{Error, Kind, Result};
 use snapback_core::object::Key;
+use snapback_core::store::Source;
 use snapback_core::store::content::read_begin;
 use snapback_core::tree::node::{Entry, Node};
 use std::sync::Arc;
@@ -110,8 +113,26 @@ impl Drop for OpenedUp<'_> {
     }
 }
 
+/// Files beside a database that their owner may not write, and may while it is put back.
+struct OpenedFiles<'a>(&'a Disk, Vec<(Held, u32)>);
+
+impl Drop for OpenedFiles<'_> {
+    fn drop(&mut self) {
+        for (held, mode) in &self.1 {
+            let _ = self.0.set_mode_held(held, *mode);
+        }
+    }
+}
+
 impl Restore<'_> {
     fn go(&self) -> Result<()> {
+        self.put_back()?;
+        // What is told as done lasts. SQLite does not wait for the disk when it removes a journal, and
+        // one that a power cut brings back brings the old rows back with it.
+        self.call.store()?.disk().sync_dir(self.dir)
+    }
+
+    fn put_back(&self) -> Result<()> {
         self.free()?;
         let held = self.call.hold.as_ref().and_then(|hold| hold.take::<Locked>());
         // What is held was looked at before: a second look would let go of the lock.
@@ -124,10 +145,10 @@ impl Restore<'_> {
             && sqlite
         {
             let image = self.checked(file)?;
-            self.open_up()?;
+            let _opened_up = self.open_up()?;
             let done = self.in_place(&image, held);
             // What was not put back is as it was, the mode included.
-            let settled = settle(self.call, self.dir, if done.is_ok() { file } else { now });
+            let settled = self.settle(if done.is_ok() { file } else { now });
             return done.and(settled);
         }
         // No other way needs the lock that was kept.
@@ -142,7 +163,12 @@ impl Restore<'_> {
             (Some((_, image)), true) => self.whole(image, false)?,
             (None, true) => self.without()?,
         }
-        image.map_or(Ok(()), |(file, _)| settle(self.call, self.dir, file))
+        image.map_or(Ok(()), |(file, _)| self.settle(file))
+    }
+
+    /// Gives what is there what `file` is beside its content.
+    fn settle(&self, file: &Entry) -> Result<()> {
+        settle(self.call, self.dir, file, &self.dir.join(&file.name))
     }
 
     /// Waits until nobody uses what is there without the log that lies beside it, or that log for
@@ -311,7 +337,31 @@ impl Restore<'_> {
         // Without what may be held: that would keep the claim that the restore waits for next.
         let call = Call { writer: Some(scratch.clone()), hold: None, ..self.call.clone() };
         let capture = Capture { database: self.database, call: &call, dir: self.dir, writer: &scratch };
-        self.compare(capture.run()?.map(|(found, _)| found).as_ref())
+        let found = capture.run()?.map(|(found, _)| found);
+        match (self.compare(found.as_ref()), &found) {
+            (Err(error), Some(Found::Image { file, .. })) if error.kind() == Kind::Changed => {
+                let (key, size) = content(file);
+                if self.is_without_log(&*scratch, &key, size)? { Ok(Now::Current) } else { Err(error) }
+            }
+            (done, _) => done,
+        }
+    }
+
+    /// Whether the content `key` of `size` bytes is what was captured, or is to come back, but for the
+    /// log that was left: a restore does that first, and may have been cut short then.
+    ///
+    /// # Errors
+    /// When what is stored cannot be read.
+    pub fn is_without_log(&self, source: &dyn Source, key: &Key, size: u64) -> Result<bool> {
+        for known in [&self.current, &self.stored] {
+            let Some(Found::Image { file, state }) = known else { continue };
+            let begin = self.begin_of(file)?;
+            let is_ahead = Header::parse(&begin).is_some_and(|header| header.wal);
+            if is_ahead && state_like(source, key, size, &begin)? == *state {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Compares what was found with what is known.
@@ -358,16 +408,23 @@ impl Restore<'_> {
             .hint("somebody writes to it; try again")
     }
 
-    /// Gives the file back what may be written, when only its mode forbids that.
-    fn open_up(&self) -> Result<()> {
-        let Some(held) = self.dir.hold(self.database.place.name())? else { return Ok(()) };
-        let stat = held.stat()?;
-        let own = rustix::process::geteuid().as_raw() == stat.st_uid;
-        if own && stat.st_mode & 0o200 == 0 {
-            let mode = stat.st_mode & 0o7777 | 0o200;
-            self.call.store()?.disk().set_mode_held(&held, mode)?;
+    /// Lets the database and what lies beside it be written, when only their modes forbid that.
+    fn open_up(&self) -> Result<OpenedFiles<'_>> {
+        let disk = self.call.store()?.disk();
+        let mut opened = OpenedFiles(disk, Vec::new());
+        for suffix in [&b""[..]].into_iter().chain(SIDES) {
+            let Some(held) = self.dir.hold(&side(self.database.place.name(), suffix))? else { continue };
+            let stat = held.stat()?;
+            let (own, mode) = (rustix::process::geteuid().as_raw() == stat.st_uid, stat.st_mode & 0o7777);
+            if own && mode & 0o200 == 0 {
+                disk.set_mode_held(&held, mode | 0o200)?;
+                // That of the database is one of the things that are put back.
+                if !suffix.is_empty() {
+                    opened.1.push((held, mode));
+                }
+            }
         }
-        Ok(())
+        Ok(opened)
     }
 }
 

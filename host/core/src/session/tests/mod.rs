@@ -4,6 +4,7 @@ mod bounds;
 mod crash;
 mod forge;
 mod hostile;
+mod many;
 mod opening;
 mod outlive;
 mod recovery;

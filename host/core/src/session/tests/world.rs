@@ -1,7 +1,7 @@
 //! A project with a fake backend whose state is a text in memory.
 
 use super::*;
-use crate::backend::{Backend, Call, Part};
+use crate::backend::{Backend, Call, Part, Target};
 use crate::report::Silent;
 use crate::testing::TempDir;
 use jiff::{SignedDuration, Timestamp};
@@ -68,9 +68,9 @@ impl Backend for Fake {
     }
 }
 
-/// Two fakes, the second after the first.
+/// Two fakes, the second after the first, and how often it was asked what a target captures by itself.
 #[derive(Default)]
-pub(super) struct Fakes(pub Arc<Fake>, pub Arc<Fake>);
+pub(super) struct Fakes(pub Arc<Fake>, pub Arc<Fake>, pub AtomicU64);
 
 impl Backends for Fakes {
     fn names(&self) -> Vec<String> {
@@ -79,6 +79,11 @@ impl Backends for Fakes {
 
     fn settings(&self, _name: &str) -> Result<Vec<String>> {
         Ok(vec!["path".into()])
+    }
+
+    fn claims(&self, target: &Target) -> Result<Vec<String>> {
+        self.2.fetch_add(1, Ordering::Relaxed);
+        Ok(target.settings.get("path").cloned().into_iter().collect())
     }
 
     fn get(&self, name: &str) -> Result<Arc<dyn Backend>> {

@@ -42,7 +42,8 @@ fn nobody_writes_while_a_capture_reads() {
             Key::of(snapback_core::object::ObjectKind::Blob, b""),
             0,
         );
-        snapback_core::database::settle(&world.call(None), &dir, &settled.unwrap()).unwrap();
+        let entry = settled.unwrap();
+        snapback_core::database::settle(&world.call(None), &dir, &entry, &dir.join(&entry.name)).unwrap();
         assert!(app.sql("UPDATE t SET b = 1 WHERE a = 1").contains("locked"), "{access:?}");
         drop(locked);
         assert_eq!(app.sql("UPDATE t SET b = 1 WHERE a = 1"), "[]", "{access:?}");

@@ -2,6 +2,7 @@
 
 mod capture;
 mod changed;
+mod durable;
 mod hostile;
 mod left;
 mod length;

@@ -349,3 +349,40 @@ fn who_has_open_what_is_removed_is_named() {
         assert!(told.contains(&who), "{mode} {text}: {told}");
     }
 }
+
+#[test]
+fn one_that_was_cut_short_when_it_had_left_the_log_is_finished_and_taken_back() {
+    for (size, rows) in [(4096, Some(50)), (1024, Some(50)), (4096, None)] {
+        let world = World::new();
+        let stored = rows.map(|rows| {
+            world.make(&format!("PRAGMA page_size = {size}"), rows);
+            world.capture()
+        });
+        let _ = std::fs::remove_file(world.path("app.db"));
+        world.make("PRAGMA journal_mode = WAL", 20);
+        let current = world.capture();
+        for finished in [true, false] {
+            assert_eq!(world.sql("PRAGMA journal_mode = DELETE"), "[('delete',)]");
+            if finished {
+                world.restore(stored, Some(current)).unwrap();
+                assert_eq!(world.try_capture().unwrap().is_some(), stored.is_some());
+                if rows.is_some() {
+                    assert_eq!(world.count(), "[(50,)]");
+                }
+                world.restore(Some(current), stored).unwrap();
+            } else {
+                world.restore(Some(current), stored).unwrap();
+            }
+            assert_eq!(world.count(), "[(20,)]", "{size} {rows:?}");
+            assert_eq!(world.sql("PRAGMA journal_mode"), "[('wal',)]", "{size} {rows:?}");
+            world.is_sound();
+        }
+        // What somebody wrote after that is nothing that is known.
+        world.sql("PRAGMA journal_mode = DELETE\nDELETE FROM t WHERE a = 1");
+        assert_eq!(
+            world.restore(stored, Some(current)).unwrap_err().kind(),
+            snapback_core::error::Kind::Changed
+        );
+        assert_eq!(world.count(), "[(19,)]");
+    }
+}
