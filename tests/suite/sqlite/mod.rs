@@ -10,6 +10,7 @@ mod leftovers;
 mod length;
 mod lost_log;
 mod names;
+mod power;
 mod python;
 mod replaced;
 mod steps;

@@ -115,6 +115,44 @@ fn the_command_that_is_named_mends_all_that_is_in_the_way() {
 }
 
 #[test]
+fn what_may_not_be_read_names_the_command_as_well() {
+    if !ready() || !is_root() {
+        return;
+    }
+    let s = Sandbox::new(PROGRAM, User::Nobody);
+    for (mode, bar, in_the_way) in [
+        ("persist", "chmod 600 d/app.db-journal", "d/app.db-journal"),
+        ("delete", "chmod 600 d/app.db", "d/app.db"),
+        ("persist", "chmod 600 d/app.db*", "d/app.db d/app.db-journal"),
+    ] {
+        // One that may not be read is known to be a database only by who declares it.
+        if in_the_way.starts_with("d/app.db") && !in_the_way.starts_with("d/app.db-") {
+            s.write(
+                "snapback.toml",
+                "[[target]]\nname = \"app\"\nbackend = \"sqlite\"\npath = \"d/app.db\"\n",
+            );
+        }
+        as_root(&s, "rm -rf d; mkdir d; chown 65534 d");
+        let mut app = Python::start_as_root(&s);
+        app.open("d/app");
+        app.sql(&format!("PRAGMA journal_mode = {mode}"));
+        app.say(&format!("c.executescript({MAKE:?})"));
+        as_root(&s, "chmod 666 d/app.db*");
+        s.run("true");
+        app.sql("DELETE FROM t");
+        as_root(&s, bar);
+        let paths = in_the_way.split(' ').map(|path| s.project().join(path).display().to_string());
+        let mend = format!("sudo chown 65534 {}", paths.collect::<Vec<_>>().join(" "));
+        s.snapback(["run", "--", "true"]).fails(125, &["app.db"]).says(&mend);
+        let undo = s.snapback(["undo"]);
+        undo.fails(1, &["app.db"]).says(&mend);
+        as_root(&s, &named(&undo.err(), "hint: `", '`').expect("a command is named"));
+        s.snapback(["undo"]).says("undone");
+        assert_eq!(app.sql("SELECT count(*) FROM t"), "[(2,)]", "{bar}");
+    }
+}
+
+#[test]
 fn what_only_turns_out_when_it_is_put_back_names_the_command_as_well() {
     if !ready() || !is_root() {
         return;
