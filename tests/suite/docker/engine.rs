@@ -46,9 +46,9 @@ rm -rf "$1"
 /// own, all that is in the containers of an ordinary user belongs to that user.
 const PODMAN: &str = r#"
 cd "$1"
-mkdir home run
+mkdir home run tmp
 chmod 700 run
-export HOME="$1/home" XDG_RUNTIME_DIR="$1/run"
+export HOME="$1/home" XDG_RUNTIME_DIR="$1/run" TMPDIR="$1/tmp"
 cat > storage.conf <<END
 [storage]
 driver = "vfs"

@@ -254,6 +254,11 @@ fn seeds() -> Range<u64> {
     range.unwrap_or(0..3)
 }
 
+/// How many ways that are.
+fn ways() -> u64 {
+    seeds().end - seeds().start
+}
+
 /// The power goes, in as many ways as are asked for.
 fn power(deed: Deed) -> u64 {
     loses_power(deed, seeds())
@@ -261,46 +266,46 @@ fn power(deed: Deed) -> u64 {
 
 #[test]
 fn whatever_fails_a_snapshot_is_there_or_not() {
-    try_all("an operation fails", &[Deed::First, Deed::Snap, Deed::Run], 1, fails);
+    try_all("an operation fails", &[Deed::First, Deed::Snap, Deed::Run], 400, fails);
 }
 
 #[test]
 fn whatever_fails_an_undo_is_done_or_not() {
-    try_all("an operation fails", &[Deed::Undo], 1, fails);
+    try_all("an operation fails", &[Deed::Undo], 200, fails);
 }
 
 #[test]
 fn whatever_fails_a_redo_or_a_restore_is_done_or_not() {
-    try_all("an operation fails", &[Deed::Redo, Deed::Restore], 1, fails);
+    try_all("an operation fails", &[Deed::Redo, Deed::Restore], 400, fails);
 }
 
 #[test]
 fn whatever_fails_when_space_is_given_back_nothing_needed_is_lost() {
-    try_all("an operation fails", &[Deed::Retain, Deed::Gc, Deed::Forget], 1, fails);
+    try_all("an operation fails", &[Deed::Retain, Deed::Gc, Deed::Forget], 400, fails);
 }
 
 #[test]
 fn killed_anywhere_a_command_is_finished_or_forgotten() {
-    try_all("it is killed", &Deed::ALL, 1, is_killed);
+    try_all("it is killed", &Deed::ALL, 500, is_killed);
 }
 
 #[test]
 fn when_the_power_goes_a_snapshot_is_there_or_not() {
-    try_all("the power goes", &[Deed::First, Deed::Snap, Deed::Run], 1, power);
+    try_all("the power goes", &[Deed::First, Deed::Snap, Deed::Run], 120 * ways(), power);
 }
 
 #[test]
 fn when_the_power_goes_a_restore_is_done_or_not() {
-    try_all("the power goes", &[Deed::Undo, Deed::Redo, Deed::Restore], 1, power);
+    try_all("the power goes", &[Deed::Undo, Deed::Redo, Deed::Restore], 200 * ways(), power);
 }
 
 #[test]
 fn when_the_power_goes_while_space_is_given_back_nothing_needed_is_lost() {
-    try_all("the power goes", &[Deed::Retain, Deed::Gc, Deed::Forget], 1, power);
+    try_all("the power goes", &[Deed::Retain, Deed::Gc, Deed::Forget], 120 * ways(), power);
 }
 
 #[test]
 fn when_the_power_goes_a_record_is_dropped_in_both_places_or_in_none() {
     // One in which the record outside was half there.
-    try_all("the power goes", &[Deed::Retain], 1, |deed| loses_power(deed, 6..7));
+    try_all("the power goes", &[Deed::Retain], 50, |deed| loses_power(deed, 6..7));
 }
