@@ -389,9 +389,9 @@ fn permissions_that_the_run_took_from_their_owner_come_back() {
             "echo A > d/e/g; chmod 644 d/e d",
             "echo A > d/e/g; echo A > d/e/n; chmod 000 d/e d",
             "echo A > d/e/g; rm f; chmod 600 d .",
-            "echo A > d/e/g; chmod 644 d/e . d",
+            "echo A > d/e/g; chmod 644 d/e d .",
             "rm d/e/g; chmod 400 d/e",
-            "rm d/e/g; echo A > f; chmod 400 d d/e",
+            "rm d/e/g; echo A > f; chmod 400 d/e d",
             "rm -r d/e; chmod 200 d; chmod 500 .",
         ] {
             s.write("f", "0");
