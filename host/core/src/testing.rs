@@ -1,13 +1,7 @@
 //! Helpers for this crate's tests.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Says what a test counted, past what catches the output of tests: figures are shown of each run.
-pub fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "{what}");
-}
 
 /// A directory that is removed with its value.
 pub struct TempDir(PathBuf);

@@ -15,6 +15,18 @@ fn as_root(s: &Sandbox, script: &str) {
 const MAKE: &str =
     "PRAGMA user_version = 1; CREATE TABLE t(a); INSERT INTO t VALUES(1); INSERT INTO t VALUES(2)";
 
+/// A database of root's in a directory of the user's, which all may write, and the process of root's that
+/// has it open.
+fn roots(s: &Sandbox, mode: &str) -> Python {
+    as_root(s, "rm -rf d; mkdir d; chown 65534 d");
+    let mut app = Python::start_as_root(s);
+    app.open("d/app");
+    app.sql(&format!("PRAGMA journal_mode = {mode}"));
+    app.say(&format!("c.executescript({MAKE:?})"));
+    as_root(s, "chmod 666 d/app.db*");
+    app
+}
+
 #[test]
 fn one_of_somebody_else_is_told_before_anything_is_touched() {
     if !ready() || !is_root() {
@@ -68,12 +80,7 @@ fn the_command_that_is_named_mends_all_that_is_in_the_way() {
     }
     let s = Sandbox::new(PROGRAM, User::Nobody);
     for (mode, bar, in_the_way) in BARS {
-        as_root(&s, "rm -rf d; mkdir d; chown 65534 d");
-        let mut app = Python::start_as_root(&s);
-        app.open("d/app");
-        app.sql(&format!("PRAGMA journal_mode = {mode}"));
-        app.say(&format!("c.executescript({MAKE:?})"));
-        as_root(&s, "chmod 666 d/app.db*");
+        let mut app = roots(&s, mode);
         s.run("true");
         app.sql("DELETE FROM t");
         as_root(&s, &format!("cd d; {bar}"));
@@ -132,12 +139,7 @@ fn what_may_not_be_read_names_the_command_as_well() {
                 "[[target]]\nname = \"app\"\nbackend = \"sqlite\"\npath = \"d/app.db\"\n",
             );
         }
-        as_root(&s, "rm -rf d; mkdir d; chown 65534 d");
-        let mut app = Python::start_as_root(&s);
-        app.open("d/app");
-        app.sql(&format!("PRAGMA journal_mode = {mode}"));
-        app.say(&format!("c.executescript({MAKE:?})"));
-        as_root(&s, "chmod 666 d/app.db*");
+        let mut app = roots(&s, mode);
         s.run("true");
         app.sql("DELETE FROM t");
         as_root(&s, bar);

@@ -2,7 +2,7 @@
 //! `SNAPBACK_FUZZ_RUNS` asks for more inputs of each, `SNAPBACK_FUZZ_SEED` for others.
 
 use super::*;
-use crate::testing::say;
+use snapback_tests::say;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -111,8 +111,10 @@ fn survey(
     let Survey { left_out, precious, .. } = &mut found;
     precious.retain(|item| left_out.binary_search_by(|left| left.path.cmp(&item.path)).is_err());
     let mut rest = most_left_out;
-    for item in found.left_out.iter_mut().filter(|_| most_left_out > 0) {
-        item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
+    if rest > 0 {
+        for item in &mut found.left_out {
+            item.files = item.files.or_else(|| count(dir, item, &mut rest, cancel));
+        }
     }
     let is_left_out = found.left_out.iter().any(|item| item.path == b".git" || item.path == b".git/HEAD");
     found.git = git::present(dir.handle(), dir.path()).filter(|git| is_left_out || !git.inside);

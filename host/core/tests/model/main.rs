@@ -20,8 +20,8 @@ use proptest::collection::vec;
 use proptest::sample::select;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
+use snapback_tests::say;
 use state::{Op, Ops, State};
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
@@ -85,11 +85,6 @@ fn run(keep: usize, ops: &Ops) -> u64 {
         }
     }
     steps
-}
-
-/// Says what was counted, past what catches the output of tests: figures are shown of each run.
-fn say(what: &str) {
-    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 /// A number that the environment asks for.

@@ -6,8 +6,8 @@
 use super::trees::{Deed, Ground, State, go};
 use super::*;
 use crate::disk::{FailAt, PowerCut};
-use crate::testing::say;
 use rustix::io::Errno;
+use snapback_tests::say;
 use std::ops::Range;
 
 /// At most so many cases are shown.
